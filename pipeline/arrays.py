@@ -1,0 +1,28 @@
+"""Names for arrays. Axes: N images, C H W channels and places, T tokens, D E features, K classes."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Int64, Shaped, UInt8
+
+Images = UInt8[np.ndarray, "N C H W"]
+Labels = Int64[np.ndarray, " N"]
+Rows = Shaped[np.ndarray, "N ..."]
+Spectrum = Float[np.ndarray, " D"]
+Shape = tuple[int, ...]
+Json = dict[str, Any]
+
+
+@runtime_checkable
+class Activations(Protocol):
+    """N rows at one cut, however they are kept."""
+
+    shape: Shape  # with the rows first
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Rows in order."""
+        ...
+
+    def take(self, indices: np.ndarray) -> np.ndarray:
+        """Rows in the order asked for."""
+        ...

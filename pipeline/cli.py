@@ -1,0 +1,169 @@
+"""The command line: one command a stage, and `check`, `cuts` and `study`; prints our errors."""
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pipeline import paths
+from pipeline.errors import ParamsError, PipelineError
+from pipeline.params import Params, load_params, read_yaml, typed_params
+
+BAD_INPUT = 2
+
+
+class _Commands(click.Group):
+    """Prints an error raised on purpose as one line; every other one is a bug and keeps its traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PipelineError as error:
+            click.echo(f"error: {error}", err=True)
+            ctx.exit(BAD_INPUT)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Backstitch: stitch networks together, and say what a stitch that works does not show.
+
+    The stages below are run by `dvc repro` in a study's folder; `check`, `cuts` and `study` are for you.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+
+
+def _run(stage: str, arguments: Sequence[Any], outputs: Sequence[Path]) -> None:
+    """One stage of the study in this folder, and a note of what it took."""
+    from pipeline import journal
+
+    params = load_params(paths.PARAMS)
+    started = time.perf_counter()
+    run: Callable[..., None] = import_module(f"pipeline.stages.{stage}").run
+    run(params, *arguments)
+    journal.record(stage, arguments, time.perf_counter() - started, outputs)
+
+
+@main.command()
+@click.argument("name")
+def dataset(name: str) -> None:
+    """Prepare dataset NAME."""
+    _run("dataset", [_known("datasets", name)], [paths.dataset(name)])
+
+
+@main.command()
+@click.argument("model")
+def plan(model: str) -> None:
+    """Write down all that MODEL stands for."""
+    _run("plan", [_known("models", model)], [paths.plan(model)])
+
+
+@main.command()
+@click.argument("model")
+@click.argument("seed", type=int)
+def train(model: str, seed: int) -> None:
+    """Train the network of MODEL and SEED."""
+    _run("train", [_known("models", model), seed], [paths.network(model, seed)])
+
+
+@main.command()
+@click.argument("model")
+@click.argument("seed", type=int)
+@click.argument("dataset")
+def extract(model: str, seed: int, dataset: str) -> None:
+    """Store a network's activations on DATASET."""
+    _known("datasets", dataset)
+    _run("extract", [_known("models", model), seed, dataset], [paths.activations(model, seed, dataset)])
+
+
+@main.command()
+@click.argument("sender")
+@click.argument("receiver")
+@click.argument("seed", type=int)
+def stitch(sender: str, receiver: str, seed: int) -> None:
+    """Stitch SENDER into RECEIVER at every pair of cuts."""
+    pair = [_known("models", sender), _known("models", receiver), seed]
+    _run("stitch", pair, [paths.stitches(sender, receiver, seed), paths.cells(sender, receiver, seed)])
+
+
+@main.command()
+@click.argument("sender")
+@click.argument("receiver")
+@click.argument("seed", type=int)
+def audit(sender: str, receiver: str, seed: int) -> None:
+    """Take the ranks of what the stitches make."""
+    pair = [_known("models", sender), _known("models", receiver), seed]
+    _run("audit", pair, [paths.audit(sender, receiver, seed)])
+
+
+@main.command()
+@click.argument("index")
+def compare(index: str) -> None:
+    """Compare all layers of all networks by INDEX."""
+    _run("compare", [_known("similarity", index)], [paths.comparison(index)])
+
+
+@main.command()
+def report() -> None:
+    """Write the study's report."""
+    _run("report", [], [paths.REPORTS])
+
+
+@main.command()
+@click.option("--record", is_flag=True, help="Leave a mark that DVC can depend on.")
+def check(record: bool) -> None:
+    """Find all that is wrong with the study in this folder, in seconds."""
+    from pipeline.atomic import write_text
+    from pipeline.stages.check import check as problems_of
+
+    found = problems_of(_params_without_names_checked())
+    for error in found:
+        click.echo(f"error: {error}", err=True)
+    if found:
+        raise SystemExit(BAD_INPUT)
+    click.echo("nothing wrong found")
+    if record:
+        write_text(paths.CHECKED, "nothing wrong found\n")
+
+
+@main.command()
+@click.argument("model")
+@click.option("--input", "shape", default="", metavar="CxHxW", help="Shape of an input; its dataset's by default.")
+def cuts(model: str, shape: str) -> None:
+    """Print the legal cuts of MODEL: one of params.yaml, or a torchvision model by name."""
+    from pipeline.stages.cuts import table
+
+    for line in table(model, shape):
+        click.echo(line)
+
+
+@main.group()
+def study() -> None:
+    """Make studies."""
+
+
+@study.command()
+@click.argument("name")
+def new(name: str) -> None:
+    """Make studies/NAME, a copy of the default study's params to edit."""
+    from pipeline.stages.study import new as make
+
+    click.echo(f"made {make(name)}; edit its params.yaml, then run dvc repro there")
+
+
+def _known(section: str, name: str) -> str:
+    from pipeline.errors import choices
+
+    names = getattr(load_params(paths.PARAMS), section)
+    if name not in names:
+        raise ParamsError(f"{section}: {name} is not defined in {paths.PARAMS}; {choices(name, names)}")
+    return name
+
+
+def _params_without_names_checked() -> Params:
+    """`check` reports every undefined name and not only the first."""
+    return typed_params(read_yaml(paths.PARAMS))

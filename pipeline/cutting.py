@@ -1,0 +1,250 @@
+"""A model and a cut → front and tail; and which cuts are legal.
+
+A model is traced once with torch.fx. A cut is legal where one tensor alone crosses it: without that
+node, the output could not be reached from the input::
+
+    input ─ conv1 ─ bn1 ─┬─ conv ─ bn ─ add ─ relu ─ fc        legal: conv1, bn1, add, relu, fc
+                         └─────────────┘                       not:   conv, bn (the skip goes round)
+
+The front ends with the cut's node and the tail begins after it, each a module without the dead half.
+"""
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+import torch
+from torch import fx, nn
+from torch.fx.passes.shape_prop import ShapeProp
+
+from pipeline.arrays import Shape
+from pipeline.errors import ModelError, choices
+
+PROBE = 2  # batch size of the shape probe; a tensor whose first axis is not this is not a batch
+
+
+@dataclass(frozen=True)
+class Cut:
+    name: str
+    aliases: tuple[str, ...]  # the same tensor under its other names: layer2 is layer2.1 is its last relu
+    shape: Shape  # without the batch axis
+
+    @property
+    def size(self) -> int:
+        """Numbers a sample."""
+        return int(torch.Size(self.shape).numel())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name, *self.aliases)
+
+    def called(self, name: str) -> "Cut":
+        """The same cut under another of its names."""
+        return replace(self, name=name, aliases=tuple(other for other in self.names if other != name))
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether each part of `name` between dots matches that of `pattern`: blocks.* is no blocks.0.add."""
+    parts, wanted = name.split("."), pattern.split(".")
+    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
+
+
+class _Tracer(fx.Tracer):
+    """Records under which names each node goes: the modules whose output it is, outermost first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[fx.Node, list[str]] = {}
+        self._taken: dict[str, int] = {}
+
+    def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
+        value = super().call_module(m, forward, args, kwargs)
+        if isinstance(value, fx.Proxy):
+            self._name(value.node, self.path_of_module(m))
+        return value
+
+    def create_node(self, kind: str, target: Any, *args: Any, **kwargs: Any) -> fx.Node:
+        node = super().create_node(kind, target, *args, **kwargs)
+        if kind in ("call_function", "call_method"):
+            inside = next(reversed(self.module_stack.values()))[0] if self.module_stack else ""
+            self._name(node, ".".join(filter(None, [inside, getattr(target, "__name__", str(target))])))
+        return node
+
+    def _name(self, node: fx.Node, path: str) -> None:
+        count = self._taken[path] = self._taken.get(path, -1) + 1
+        self.names.setdefault(node, []).append(f"{path}_{count}" if count else path)
+
+
+class Cuttable:
+    """A traced model: its legal cuts in order, and the fronts, tails and taps they allow."""
+
+    def __init__(self, model: nn.Module, shape: Shape) -> None:
+        self._module, names = _trace(model)
+        _probe(self._module, shape)
+        self._nodes: dict[str, fx.Node] = {}
+        self._names = {name for found in names.values() for name in found}
+        self.cuts: tuple[Cut, ...] = tuple(self._legal_cuts(names))
+
+    def _legal_cuts(self, names: dict[str, list[str]]) -> Iterable[Cut]:
+        for node in _gateways(self._module.graph):
+            shape = _batch_shape(node)
+            if shape is not None and node.name in names:
+                name, *aliases = sorted(names[node.name], key=lambda name: (name.count("."), len(name)))
+                self._nodes.update(dict.fromkeys(names[node.name], node))
+                yield Cut(name, tuple(aliases), shape)
+
+    def select(self, where: str, patterns: Sequence[str]) -> tuple[Cut, ...]:
+        """The cuts that the patterns name, as they name them, in the model's own order.
+
+        A pattern that names none is refused.
+        """
+        named: dict[Cut, Cut] = {}
+        for pattern in patterns:
+            found = [(cut, name) for cut in self.cuts for name in cut.names if matches(name, pattern)]
+            if not found:
+                raise ModelError(f"{where}: {pattern} is not a legal cut; {self._nearest(pattern)}")
+            for cut, name in found:
+                named.setdefault(cut, cut.called(name))
+        return tuple(named[cut] for cut in self.cuts if cut in named)
+
+    def _nearest(self, pattern: str) -> str:
+        crossed = any(matches(name, pattern) for name in self._names)
+        reason = "more than one tensor crosses there; " if crossed else ""
+        return reason + choices(pattern, {name for cut in self.cuts for name in cut.names})
+
+    def cut(self, name: str) -> Cut:
+        return next(cut.called(name) for cut in self.cuts if name in cut.names)
+
+    def front(self, cut: Cut) -> fx.GraphModule:
+        """inputs → the tensor at `cut`."""
+        return self._part(None, [self._nodes[cut.name]])
+
+    def tail(self, cut: Cut) -> fx.GraphModule:
+        """the tensor at `cut` → the model's output."""
+        return self._part(self._nodes[cut.name], [_output(self._module.graph)])
+
+    def taps(self, cuts: Sequence[Cut]) -> fx.GraphModule:
+        """inputs → the tensors at all of `cuts` in one pass, and last the model's output."""
+        return self._part(None, [*(self._nodes[cut.name] for cut in cuts), _output(self._module.graph)], many=True)
+
+    def first_layer(self, cut: Cut) -> fx.GraphModule:
+        """the tensor at `cut` → the output of the first convolution or linear layer after it.
+
+        At the model's very end there is none after it, and the tensor itself comes back.
+        """
+        start, nodes = self._nodes[cut.name], list(self._module.graph.nodes)
+        for node in nodes[nodes.index(start) + 1 :]:
+            if node.op == "call_module" and isinstance(self._module.get_submodule(str(node.target)), _LAYERS):
+                return self._part(start, [node])
+        return self._part(start, [start])
+
+    def _part(self, start: fx.Node | None, ends: Sequence[fx.Node], many: bool = False) -> fx.GraphModule:
+        needed = _needed(ends, start)
+        graph, copies = fx.Graph(), dict[fx.Node, fx.Node]()
+        if start is not None:
+            copies[start] = graph.placeholder("activations")
+        for node in self._module.graph.nodes:
+            if node in needed and node is not start:
+                copies[node] = graph.node_copy(node, copies.__getitem__)
+        graph.output(tuple(copies[end] for end in ends) if many else copies[ends[0]])
+        graph.lint()
+        return fx.GraphModule(self._module, graph).eval()
+
+
+_LAYERS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
+
+
+def _trace(model: nn.Module) -> tuple[fx.GraphModule, dict[str, list[str]]]:
+    """`model` as a graph without in-place operations, and the names of its nodes."""
+    tracer = _Tracer()
+    try:
+        graph = tracer.trace(model.eval())
+    except Exception as error:  # fx raises whatever the model's own code raises on a proxy
+        reason = " ".join(str(error).split())
+        raise ModelError(
+            f"{type(model).__name__}: cannot be traced: {reason}; control flow must not depend on values"
+        ) from error
+    names = {node.name: found for node, found in tracer.names.items()}
+    module = fx.GraphModule(model, graph)
+    _forbid_in_place(module)
+    return module.eval(), names
+
+
+_OUT_OF_PLACE = {getattr(operator, f"i{name}"): getattr(operator, name) for name in ("add", "sub", "mul", "truediv")}
+
+
+def _forbid_in_place(module: fx.GraphModule) -> None:
+    """Every in-place operation replaced by its twin: ReLU(inplace) would rewrite the tensor captured before it."""
+    for part in module.modules():
+        if getattr(part, "inplace", False):
+            part.inplace = False  # type: ignore[assignment]
+    for node in module.graph.nodes:
+        if node.kwargs.get("inplace"):
+            node.kwargs = {**node.kwargs, "inplace": False}
+        if node.op == "call_function":
+            node.target = _out_of_place(node.target)
+        if node.op == "call_method" and node.target.endswith("_") and not node.target.endswith("__"):
+            node.target = node.target.removesuffix("_")
+    module.recompile()
+
+
+def _out_of_place(function: Any) -> Any:
+    if function in _OUT_OF_PLACE:
+        return _OUT_OF_PLACE[function]
+    name = getattr(function, "__name__", "")
+    if name.endswith("_") and not name.endswith("__"):
+        for home in (torch, nn.functional):
+            if hasattr(home, name.removesuffix("_")):
+                return getattr(home, name.removesuffix("_"))
+    return function
+
+
+def _probe(module: fx.GraphModule, shape: Shape) -> None:
+    """Leaves every node's shape in its `meta`."""
+    with torch.inference_mode():
+        try:
+            ShapeProp(module).propagate(torch.zeros(PROBE, *shape))
+        except RuntimeError as error:
+            reason = str(error.__cause__ or error).strip().splitlines()[0]
+            raise ModelError(f"the model: does not take inputs of {'x'.join(map(str, shape))}: {reason}") from error
+
+
+def _gateways(graph: fx.Graph) -> Iterable[fx.Node]:
+    """The nodes that every path from the input to the output goes through, in order."""
+    start = next(node for node in graph.nodes if node.op == "placeholder")
+    end = _output(graph)
+    for node in graph.nodes:
+        if node.op not in ("placeholder", "get_attr", "output") and start not in _needed([end], node) and (
+            start in _needed([node], None)
+        ):
+            yield node
+
+
+def _needed(ends: Iterable[fx.Node], stop: fx.Node | None) -> set[fx.Node]:
+    """`ends` and all that they are computed from, going no further back than `stop`."""
+    found: set[fx.Node] = set()
+    waiting = list(ends)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting.extend([] if node is stop else node.all_input_nodes)
+    return found
+
+
+def _output(graph: fx.Graph) -> fx.Node:
+    """The node whose value the model returns."""
+    value = next(node for node in reversed(graph.nodes) if node.op == "output").args[0]
+    if not isinstance(value, fx.Node):
+        raise ModelError("the model: returns several values; it should return one tensor of logits")
+    return value
+
+
+def _batch_shape(node: fx.Node) -> Shape | None:
+    meta = node.meta.get("tensor_meta")
+    shape = getattr(meta, "shape", None)
+    if shape is None or len(shape) < 2 or shape[0] != PROBE:
+        return None
+    return tuple(shape[1:])

@@ -1,0 +1,12 @@
+"""Datasets: where labelled images come from."""
+
+DATASETS = {
+    "cifar10": "pipeline.datasets.cifar10:CIFAR10",
+    "colour_digits": "pipeline.datasets.colour_digits:ColourDigits",
+    "digits": "pipeline.datasets.digits:Digits",
+    "fashion_mnist": "pipeline.datasets.fashion_mnist:FashionMNIST",
+    "image_folder": "pipeline.datasets.image_folder:ImageFolder",
+    "mnist": "pipeline.datasets.mnist:MNIST",
+    "svhn": "pipeline.datasets.svhn:SVHN",
+    "synthetic": "pipeline.datasets.synthetic:Synthetic",
+}

@@ -1,0 +1,41 @@
+"""Many small tasks on what this machine has.
+
+A task is whatever its function takes; the function writes its own result atomically and is not called for
+a task that is done. So a kill loses at most the tasks in hand, and correctness never rests on the engine.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import TypeVar
+
+from pipeline.progress import progress
+
+Task = TypeVar("Task")
+
+
+def run(tasks: Sequence[Task], function: Callable[[Task], None], done: Callable[[Task], bool], slots: int, what: str) -> None:
+    """Calls `function` for every task that is not done, `slots` at a time.
+
+    One slot works in this process. More are spawned, never forked: a forked child inherits locks that
+    threads of this process hold.
+    """
+    waiting = [task for task in tasks if not done(task)]
+    finished = len(tasks) - len(waiting)
+    if slots == 1:
+        for task in progress(waiting, len(tasks), what, "tasks", finished):
+            function(task)
+        return
+    threads = max(1, (os.cpu_count() or 1) // slots)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(slots, context, _limit_threads, (threads,)) as pool:
+        futures = [pool.submit(function, task) for task in waiting]
+        for future in progress(as_completed(futures), len(tasks), what, "tasks", finished):
+            future.result()
+
+
+def _limit_threads(count: int) -> None:
+    import torch
+
+    torch.set_num_threads(count)

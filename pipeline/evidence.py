@@ -1,0 +1,92 @@
+"""From the files of a study to its evidence; what to read follows from params alone."""
+
+import json
+from collections.abc import Hashable, Iterable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+from pandas import DataFrame
+
+from pipeline import paths
+from pipeline.errors import DataError
+from pipeline.figures.base import SWATCH_CLASSES, SWATCHES, Evidence
+from pipeline.figures.tables import distinct, where
+from pipeline.params import Params
+
+CELL = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective", "measure", "value"]
+NETWORK = ["model", "seed", "data", "measure", "value"]
+PAIR = ["data", "model", "seed", "cut", "other_model", "other_seed", "other_cut", "measure", "value"]
+_CURVE = ["epoch", "rate", "loss"]
+_NUMBERS = {"seed": int, "other_seed": int, "epoch": int, "rate": float, "loss": float, "value": float}
+
+
+def read_evidence(params: Params) -> Evidence:
+    pairs = list(product(params.senders, params.receivers, params.seeds))
+    similarity = _all(PAIR, map(paths.comparison, params.similarity))
+    cells = _all(CELL, (paths.cells(*pair) for pair in pairs))
+    return Evidence(
+        cells=cells,
+        audits=_all(CELL, (paths.audit(*pair) for pair in pairs)),
+        networks=_all(NETWORK, _accuracies(params)),
+        curves=pandas.concat(_curves(params), ignore_index=True),
+        similarity=similarity,
+        cuts={model: _cuts(model, similarity, cells) for model in params.models},
+        swatches={name: read_swatches(name) for name in params.datasets},
+    )
+
+
+def read_rows(path: Path, columns: list[str]) -> DataFrame:
+    """The table in `path`; names stay texts, also where they look like numbers or like nothing."""
+    kinds: dict[Hashable, Any] = {column: _NUMBERS.get(column, str) for column in columns}
+    try:
+        table = pandas.read_csv(path, dtype=kinds, keep_default_na=False, na_values={"value": ["", "nan"]})
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file; `dvc repro` makes it") from error
+    except ValueError as error:
+        raise DataError(f"{path}: is not a table of numbers: {error}; delete it and run `dvc repro`") from error
+    missing = [column for column in columns if column not in table]
+    if missing:
+        raise DataError(f"{path}: has no column {missing[0]}; delete it and run `dvc repro`")
+    return table.reindex(columns=columns)
+
+
+def read_swatches(dataset: str) -> dict[str, list[np.ndarray]]:
+    """The first images of each class in the training split, by class name."""
+    folder = paths.dataset(dataset)
+    try:  # not by `prepared`, which would have the report wait for torch
+        classes = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["classes"]
+        images = np.load(folder / "train" / "inputs.npy", mmap_mode="r")
+        labels = np.load(folder / "train" / "labels.npy")
+    except FileNotFoundError as error:
+        raise DataError(f"{error.filename}: no such file; `dvc repro` makes it") from error
+    places = {name: np.flatnonzero(labels == i)[:SWATCHES] for i, name in enumerate(classes[:SWATCH_CLASSES])}
+    return {name: [np.moveaxis(images[i], 0, -1) for i in at] for name, at in places.items() if len(at)}
+
+
+def _all(columns: list[str], files: Iterable[Path]) -> DataFrame:
+    return pandas.concat([read_rows(path, columns) for path in files], ignore_index=True)
+
+
+def _accuracies(params: Params) -> Iterable[Path]:
+    for (name, model), seed in product(params.models.items(), params.seeds):
+        yield paths.network(name, seed) / "rows.csv"
+        # On its own dataset a network was tested when it was trained.
+        others = (dataset for dataset in params.extract.datasets if dataset != model.dataset)
+        yield from (paths.unstitched(name, seed, dataset) for dataset in others)
+
+
+def _curves(params: Params) -> Iterable[DataFrame]:
+    for model, seed in product(params.models, params.seeds):
+        curve = read_rows(paths.network(model, seed) / "curve.csv", _CURVE)
+        yield DataFrame({"model": model, "seed": seed}, index=curve.index).join(curve)
+
+
+def _cuts(model: str, similarity: DataFrame, cells: DataFrame) -> list[str]:
+    """The model's cuts in its own order, which is that of the rows."""
+    compared = distinct(where(similarity, model=model), "cut")
+    sent = distinct(where(cells, sender=model), "sender_cut")
+    received = distinct(where(cells, receiver=model), "receiver_cut")
+    return list(dict.fromkeys([*compared, *sent, *received]))

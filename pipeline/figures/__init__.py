@@ -1,0 +1,9 @@
+"""Figures by name; each is a file of that name."""
+
+FIGURES = {
+    "accuracy_by_cut": "pipeline.figures.accuracy_by_cut:AccuracyByCut",
+    "cka": "pipeline.figures.cka:CKA",
+    "learning_curves": "pipeline.figures.learning_curves:LearningCurves",
+    "rank_by_cut": "pipeline.figures.rank_by_cut:RankByCut",
+    "swatches": "pipeline.figures.swatches:Swatches",
+}

@@ -1,0 +1,51 @@
+"""Stitched accuracy over cuts, as Smith et al. (2025), figure 2b."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from matplotlib.figure import Figure as Drawing
+from pandas import DataFrame
+
+from pipeline.figures.base import Evidence, Figure, check_width, measured
+from pipeline.figures.panels import add_key, cut_panels, draw_reference, draw_senders
+from pipeline.figures.style import words
+from pipeline.figures.tables import distinct, summarised, where
+
+
+@final
+@dataclass(frozen=True)
+class AccuracyByCut(Figure):
+    """Test accuracy of each stitched network, by the cut it is stitched at, one line a sender.
+
+    Lines are means and bands the full range of results; each mark is one cell. The dashed line is
+    the receiver as it was trained, unstitched, on the same data. Each panel has a scale of its
+    own. Accuracy at or above the dashed line says that the receiver's tail can be made to classify
+    what the sender gives; it does not say that the two networks carry the same information.
+    """
+
+    width: float
+    heading: ClassVar = "Accuracy by cut"
+
+    def __post_init__(self) -> None:
+        check_width(self.width)
+
+    def draw(self, evidence: Evidence) -> Drawing:
+        cells = measured("figures.accuracy_by_cut", evidence.cells, "accuracy")
+        drawing, panels = cut_panels(cells, evidence, self.width)
+        for axes, rows in panels:
+            draw_senders(axes, rows, _ranges(rows, ["sender", "receiver_cut"]), evidence)
+            # The receiver has no cut: its line goes from edge to edge.
+            reference = _ranges(_unstitched(evidence, distinct(rows, "receiver")[0]), ["model"])
+            draw_reference(axes, axes.get_xlim(), reference.loc[[0, 0]])
+            axes.yaxis.set_major_formatter(lambda accuracy, _: f"{100 * accuracy:g}%")
+            axes.set_ylabel(f"test accuracy on {words(evidence.data)}")
+        add_key(drawing, evidence, distinct(cells, "sender"), "receiver, unstitched")
+        return drawing
+
+
+def _unstitched(evidence: Evidence, receiver: str) -> DataFrame:
+    return where(evidence.networks, measure="accuracy", model=receiver, data=evidence.data)
+
+
+def _ranges(rows: DataFrame, keys: list[str]) -> DataFrame:
+    return summarised(rows, keys, "value", mean="mean", low="min", high="max")

@@ -1,0 +1,70 @@
+"""The contract of figures: tidy tables in, a Matplotlib figure out, no computation in between."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure as Drawing
+from pandas import DataFrame
+
+from pipeline.errors import ParamsError, choices
+from pipeline.figures.tables import distinct, where
+
+SWATCHES, SWATCH_CLASSES = 4, 20  # images of a class, and classes of a dataset, that figures are given
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All rows of a study; one number a row, what it is of in the columns before it.
+
+    cells       sender receiver seed data sender_cut receiver_cut map objective measure value
+    audits      as cells; measure is a rank's name, or the same with `receiver_` before it for the
+                receiver's own representation at the same place
+    networks    model seed data measure value; accuracy of each whole network, unstitched
+    curves      model seed epoch rate loss
+    similarity  data model seed cut other_model other_seed other_cut measure value
+    cuts        of each model, in its own order
+    swatches    of each dataset, the first SWATCHES images (H × W × C bytes) of each of its first
+                SWATCH_CLASSES classes, by class name
+    """
+
+    cells: DataFrame
+    audits: DataFrame
+    networks: DataFrame
+    curves: DataFrame
+    similarity: DataFrame
+    cuts: dict[str, list[str]]
+    swatches: dict[str, dict[str, list[np.ndarray]]]
+
+    @property
+    def data(self) -> str:
+        """The dataset that the cells were trained and tested on."""
+        return distinct(self.cells, "data")[0]
+
+
+class Figure(ABC):
+    """A variant's fields are its options; every one has `width`, in inches.
+
+    Its own docstring is printed under it on the page: the first line stands in for the picture
+    where that cannot be seen, the rest says how to read it.
+    """
+
+    heading: ClassVar[str]
+
+    @abstractmethod
+    def draw(self, evidence: Evidence) -> Drawing:
+        """The figure, publication-ready."""
+
+
+def measured(place: str, table: DataFrame, measure: str) -> DataFrame:
+    """The rows of `table` that hold `measure`; `place` is the option that asked for it."""
+    rows = where(table, measure=measure)
+    if rows.empty:
+        raise ParamsError(f"{place}: {measure} was not measured; {choices(measure, distinct(table, 'measure'))}")
+    return rows
+
+
+def check_width(width: float) -> None:
+    if not 1 <= width <= 40:
+        raise ValueError(f"width: is {width:g} inches; it should be from 1 to 40")

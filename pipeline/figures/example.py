@@ -1,0 +1,85 @@
+"""Made-up evidence, to try a figure on before there is a study; its numbers mean nothing."""
+
+from itertools import product
+
+import numpy as np
+from pandas import DataFrame
+
+from pipeline.figures.base import Evidence
+from pipeline.randomness import generator
+
+MODELS = ("correlated", "digit", "colour", "colour_only", "bw")
+CUTS = ("conv1", "layer1", "layer2", "layer3", "layer4")
+SEEDS = (0, 1)
+_KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective", "measure", "value"]
+_NETWORK = ["model", "seed", "data", "measure", "value"]
+_CURVE = ["model", "seed", "epoch", "rate", "loss"]
+_PAIR = ["data", "model", "seed", "cut", "other_model", "other_seed", "other_cut", "measure", "value"]
+
+
+def example_evidence() -> Evidence:
+    """Rows as a study of five models, two seeds and five cuts would have them; always the same."""
+    chance = generator(0, "example")
+    return Evidence(
+        cells=DataFrame(_cells(chance), columns=_KEYS),
+        audits=DataFrame(_audits(chance), columns=_KEYS),
+        networks=DataFrame(_networks(chance), columns=_NETWORK),
+        curves=DataFrame(_curves(chance), columns=_CURVE),
+        similarity=DataFrame(_similarity(chance), columns=_PAIR),
+        cuts={model: list(CUTS) for model in MODELS},
+        swatches={model: _images(chance, 1 if model == "bw" else 3) for model in MODELS},
+    )
+
+
+def _places() -> list[tuple]:
+    kinds = product(MODELS, SEEDS, CUTS, ("task", "direct"))
+    return [(sender, "digit", seed, "correlated", cut, cut, "conv1x1", how) for sender, seed, cut, how in kinds]
+
+
+def _cells(chance: np.random.Generator) -> list[tuple]:
+    def accuracy(sender: str, cut: str, objective: str) -> float:
+        worst = 0.012 * MODELS.index(sender) * CUTS.index(cut) if objective == "direct" else 0.01
+        return round(1 - chance.uniform(0, worst + 0.002), 4)
+
+    return [(*place, "accuracy", accuracy(place[0], place[4], place[7])) for place in _places()]
+
+
+def _audits(chance: np.random.Generator) -> list[tuple]:
+    own = {key: int(chance.integers(20, 28) * (5 - CUTS.index(key[1]))) for key in product(SEEDS, CUTS)}
+    rows = []
+    for place in _places():
+        rank = own[place[2], place[4]]
+        rows.append((*place, "numerical", round(rank / (1 + 0.3 * MODELS.index(place[0])) + chance.integers(0, 5))))
+        rows.append((*place, "receiver_numerical", rank))
+    return rows
+
+
+def _networks(chance: np.random.Generator) -> list[tuple]:
+    rows = []
+    for model, seed in product(MODELS, SEEDS):
+        rows.append((model, seed, model, "accuracy", round(chance.uniform(0.97, 1), 4)))
+        if model != "correlated":
+            rows.append((model, seed, "correlated", "accuracy", 0.98 - 0.004 * seed))
+    return rows
+
+
+def _curves(chance: np.random.Generator) -> list[tuple]:
+    networks = product(MODELS, SEEDS, range(1, 5))
+    return [(model, seed, epoch, 0.1, chance.uniform(0.8, 1.2) * 0.5**epoch) for model, seed, epoch in networks]
+
+
+def _similarity(chance: np.random.Generator) -> list[tuple]:
+    layers = list(product(MODELS, SEEDS, CUTS))
+    rows = []
+    for one, other in product(layers, layers):
+        near = 1 - abs(CUTS.index(one[2]) - CUTS.index(other[2])) / 5
+        value = 1.0 if one == other else near * (0.9 if one[0] == other[0] else 0.6) - chance.uniform(0, 0.05)
+        rows.append(("correlated", *one, *other, "linear_cka", value))
+    return rows
+
+
+def _images(chance: np.random.Generator, channels: int) -> dict[str, list[np.ndarray]]:
+    def image() -> np.ndarray:
+        return chance.integers(0, 256, (28, 28, channels), dtype=np.uint8)
+
+    return {str(digit): [image(), image()] for digit in range(10)}

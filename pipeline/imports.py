@@ -1,0 +1,66 @@
+"""What code a module runs: its imports inside the package, followed to the end.
+
+A stage lists these files as its dependencies, and unfinished work is keyed by their contents: DVC sees
+neither by itself.
+"""
+
+import ast
+import importlib.util
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from pipeline.atomic import digest
+from pipeline.errors import ModelError
+
+PACKAGE = Path(__file__).parent
+
+
+def closure(*modules: str) -> frozenset[Path]:
+    """The package's files that the named modules import, at their top or within, and their own."""
+    found: set[Path] = set()
+    waiting = [_file(module) for module in modules]
+    while waiting:
+        path = waiting.pop()
+        if path is not None and path not in found:
+            found.add(path)
+            waiting.extend(_file(name) for name in _imported(path))
+    return frozenset(found)
+
+
+def code_digest(paths: Iterable[Path]) -> str:
+    """One digest for the contents of the files, whatever folder they lie in."""
+    return digest(*sorted((path.name, path.read_text()) for path in paths))
+
+
+def source_of(target: str) -> Path:
+    """The file of a user's ``module:function``, found without importing it."""
+    module = target.partition(":")[0]
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        spec = None
+    if spec is None or spec.origin is None:
+        raise ModelError(f"{target}: there is no module {module}; put it in the study's folder or install it")
+    return Path(spec.origin)
+
+
+def _file(module: str) -> Path | None:
+    """The file of a module of this package; a name inside a module belongs to that module's file."""
+    parts = module.split(".")
+    if parts[0] != PACKAGE.name:
+        return None
+    path = PACKAGE.joinpath(*parts[1:])
+    candidates = [path.with_suffix(".py"), path / "__init__.py", path.parent.with_suffix(".py"), path.parent / "__init__.py"]
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+@cache
+def _imported(path: Path) -> tuple[str, ...]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names.extend(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.extend([node.module, *(f"{node.module}.{alias.name}" for alias in node.names)])
+    return tuple(names)

@@ -1,0 +1,10 @@
+"""Architectures: what a network is built from, before it has learnt anything."""
+
+ARCHITECTURES = {
+    "lenet": "pipeline.models.lenet:LeNet",
+    "small_resnet": "pipeline.models.small_resnet:SmallResNet",
+    "timm_model": "pipeline.models.timm_model:TimmModel",
+    "torchvision_model": "pipeline.models.torchvision_model:TorchvisionModel",
+    "user": "pipeline.models.user:User",
+    "vit_tiny": "pipeline.models.vit_tiny:ViTTiny",
+}

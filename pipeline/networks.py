@@ -1,0 +1,53 @@
+"""A model's plan, and the networks trained by it."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from pipeline import paths
+from pipeline.arrays import Shape
+from pipeline.errors import DataError
+from pipeline.models import ARCHITECTURES
+from pipeline.params import BaseRecipe
+from pipeline.registry import build_kind, typed
+from pipeline.weights import initialise, load_weights
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that decides what a model's networks become, but for their seeds; written by the `plan` stage."""
+
+    model: str
+    architecture: dict[str, Any]
+    code: str  # digest of the code that the architecture is made of
+    dataset: str
+    data: str  # digest of the prepared dataset
+    shape: Shape
+    classes: int
+    recipe: BaseRecipe
+    weights: str
+    weights_file: str | None  # digest of the file, where weights come from one
+
+    def network(self, seed: int) -> nn.Module:
+        """A freshly initialised network."""
+        architecture = build_kind(f"models.{self.model}.architecture", ARCHITECTURES, self.architecture)
+        return initialise(architecture, self.shape, self.classes, seed)
+
+
+def read_plan(model: str) -> Plan:
+    path = paths.plan(model)
+    try:
+        document = json.loads(path.read_text())
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file; run dvc repro") from error
+    return typed(str(path), Plan, document)
+
+
+def read_network(model: str, seed: int, device: torch.device) -> nn.Module:
+    """The trained network, frozen and in eval mode."""
+    network = read_plan(model).network(0)  # the seed does not matter: every weight is replaced
+    load_weights(network, paths.network(model, seed) / "weights.safetensors")
+    return network.requires_grad_(False).eval().to(device)

@@ -1,0 +1,203 @@
+"""params.yaml, typed: the one place that reads it.
+
+What a study may say is the fields below; a key that is not here is refused, and so is a name that
+nothing defines. Options of variants stay plain mappings until `registry.build` types them.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from pipeline.errors import ParamsError, choices
+from pipeline.registry import typed
+
+Options = dict[str, Any]
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ValueError(message)
+
+
+@dataclass(frozen=True)
+class Study:
+    title: str
+    question: str
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What this machine has to give. Never part of a hash: it moves no number beyond rounding."""
+
+    device: str  # auto, cpu, cuda, cuda:1, mps
+    memory_gb: float  # what one stage may hold in RAM
+    slots: int  # tasks of one stage at a time, each in a process of its own beyond the first
+
+    def __post_init__(self) -> None:
+        _require(bool(re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device)),
+                 f"device: {self.device} is not a device; choose from auto, cpu, cuda, cuda:N, mps")
+        _require(self.memory_gb > 0, f"memory_gb: is {self.memory_gb:g}; it should be above 0")
+        _require(self.slots >= 1, f"slots: is {self.slots}; it should be 1 or more")
+
+
+@dataclass(frozen=True)
+class Data:
+    root: str  # of the raw files, from the repository's top; BACKSTITCH_DATA_ROOT goes before it
+    download: bool  # whether missing benchmark files may be fetched; where not, they are refused at once
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How weights are found by gradient descent, for networks and stitches alike."""
+
+    optimiser: Literal["sgd", "adam"]
+    lr: float
+    momentum: float  # of sgd; adam ignores it
+    weight_decay: float  # L2, added to the gradient of every trained weight
+    schedule: Literal["constant", "cosine", "step"]
+    milestones: tuple[int, ...]  # epochs after which `step` divides the rate by ten
+    warmup_epochs: int  # the rate rises linearly over these, before the schedule
+    epochs: int
+    batch: int
+
+    def __post_init__(self) -> None:
+        _require(self.lr > 0 and math.isfinite(self.lr), f"lr: is {self.lr:g}; it should be above 0")
+        _require(0 <= self.momentum < 1, f"momentum: is {self.momentum:g}; it should be from 0 to below 1")
+        _require(self.weight_decay >= 0, f"weight_decay: is {self.weight_decay:g}; it should be 0 or more")
+        _require(self.epochs >= 1, f"epochs: is {self.epochs}; it should be 1 or more")
+        _require(0 <= self.warmup_epochs <= self.epochs,
+                 f"warmup_epochs: is {self.warmup_epochs}; it should be from 0 to the {self.epochs} epochs")
+        _require(self.batch >= 1, f"batch: is {self.batch}; it should be 1 or more")
+
+
+@dataclass(frozen=True)
+class BaseRecipe(Recipe):
+    augment: tuple[str, ...]  # names in pipeline.augmentation, applied in this order
+
+
+@dataclass(frozen=True)
+class Stitching(Recipe):
+    """Which cells there are, and the recipe of those found by gradient descent."""
+
+    data: str  # the dataset that stitches are trained and tested on
+    map: str  # a name in `stitches`
+    pairs: Literal["matching", "all"]  # each cut into its namesake, or every cut into every cut
+
+
+@dataclass(frozen=True)
+class Model:
+    """An architecture, what it learns from, and how; with a seed it is one network."""
+
+    architecture: str
+    dataset: str
+    recipe: str
+    weights: str  # trained, random, a file under data.root, or torchvision's NAME_Weights.ENTRY
+
+
+@dataclass(frozen=True)
+class Extraction:
+    datasets: tuple[str, ...]
+    cuts: tuple[str, ...]  # names or patterns (layer?, blocks.*), in the network's own order
+    layout: Literal["raw", "packed"]
+    dtype: Literal["float32", "float16"]
+    batch: int
+
+    def __post_init__(self) -> None:
+        _require(len(self.cuts) > 0, "cuts: is empty; it should name at least one cut or pattern")
+        _require(self.batch >= 1, f"batch: is {self.batch}; it should be 1 or more")
+
+
+@dataclass(frozen=True)
+class Params:
+    root: str  # the way from this study's folder to the repository's top
+    study: Study
+    seed: int
+    machine: Machine
+    data: Data
+    seeds: tuple[int, ...]
+    datasets: dict[str, Options]
+    architectures: dict[str, Options]
+    recipes: dict[str, BaseRecipe]
+    models: dict[str, Model]
+    extract: Extraction
+    senders: tuple[str, ...]
+    receivers: tuple[str, ...]
+    stitch: Stitching
+    stitches: dict[str, Options]
+    objectives: dict[str, Options]
+    ranks: dict[str, Options]
+    similarity: dict[str, Options]
+    figures: dict[str, Options]
+
+
+def load_params(path: Path) -> Params:
+    """The study that `path` describes, with every name in it defined."""
+    params = typed_params(read_yaml(path))
+    for problem in problems(params):
+        raise problem
+    return params
+
+
+def typed_params(document: object) -> Params:
+    try:
+        return typed("params.yaml", Params, document)
+    except ParamsError as error:  # the file's name says nothing that a key's place does not
+        raise ParamsError(str(error).removeprefix("params.yaml.")) from error
+
+
+def read_yaml(path: Path) -> object:
+    """The document in `path`, read with DVC's own parser: PyYAML takes 1e-3 for a text."""
+    try:
+        return YAML(typ="safe").load(path)
+    except FileNotFoundError as error:
+        raise ParamsError(f"{path}: no such file; run this in a study's folder") from error
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else "?"
+        raise ParamsError(f"{path}: is not YAML at line {line}: {error.problem}; mend that line") from error
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise ParamsError(f"{path}: is not YAML: {' '.join(str(error).split())}; it should be UTF-8 text") from error
+
+
+def problems(params: Params) -> Iterable[ParamsError]:
+    """What is wrong with the names in `params`: unsafe, or used but not defined."""
+    for section in ("datasets", "architectures", "recipes", "models"):
+        for name in getattr(params, section):
+            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name) or ".." in name:
+                yield ParamsError(f"{section}.{name}: is not a safe name; use letters, digits, . _ and -")
+    for name, model in params.models.items():
+        yield from _undefined(f"models.{name}.architecture", model.architecture, params.architectures)
+        yield from _undefined(f"models.{name}.dataset", model.dataset, params.datasets)
+        yield from _undefined(f"models.{name}.recipe", model.recipe, params.recipes)
+    for where, names, known in (
+        ("extract.datasets", params.extract.datasets, params.datasets),
+        ("senders", params.senders, params.models),
+        ("receivers", params.receivers, params.models),
+        ("stitch.data", [params.stitch.data], params.extract.datasets),
+        ("stitch.map", [params.stitch.map], params.stitches),
+    ):
+        for name in names:
+            yield from _undefined(where, name, known)
+    for where in ("seeds", "senders", "receivers", "extract.datasets"):
+        yield from _repeated(where, params)
+    for where in ("objectives", "ranks", "similarity", "figures"):
+        if not getattr(params, where):
+            yield ParamsError(f"{where}: is empty; it should name at least one")
+
+
+def _undefined(where: str, name: str, known: Iterable[str] | Mapping[str, object]) -> Iterable[ParamsError]:
+    if name not in known:
+        yield ParamsError(f"{where}: {name} is not defined; {choices(name, known)}")
+
+
+def _repeated(where: str, params: Params) -> Iterable[ParamsError]:
+    names = params.extract.datasets if where == "extract.datasets" else getattr(params, where)
+    if not names:
+        yield ParamsError(f"{where}: is empty; it should name at least one")
+    for name in {name for name in names if names.count(name) > 1}:
+        yield ParamsError(f"{where}: names {name} twice; name it once")

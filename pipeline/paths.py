@@ -1,0 +1,71 @@
+"""Where each artefact lies; the only place where a directory is spelled.
+
+All paths are relative to the study's folder, in which every command runs.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+PARAMS = Path("params.yaml")
+CHECKED = Path("cache/checked")
+COMPARISONS = Path("cache/comparisons")
+SCRATCH = Path("cache/.scratch")  # unfinished work, keyed by content; never an output
+LOG = Path("cache/.log")  # times and versions of runs; never an output
+REPORTS = Path("reports")
+
+DATASETS = Path("data/prepared")
+NETWORKS = Path("cache/networks")
+ACTIVATIONS = Path("cache/activations")
+CELLS = Path("cache/cells")
+AUDITS = Path("cache/audits")
+UNSTITCHED = Path("cache/unstitched")
+
+
+def data_root(root: str, setting: str) -> Path:
+    """The folder of raw files: BACKSTITCH_DATA_ROOT, or `data.root` from the repository's top."""
+    return Path(os.environ.get("BACKSTITCH_DATA_ROOT") or Path(root) / setting)
+
+
+def dataset(name: str) -> Path:
+    return DATASETS / name
+
+
+def plan(model: str) -> Path:
+    return Path("cache/plans") / f"{model}.json"
+
+
+def network(model: str, seed: int) -> Path:
+    return NETWORKS / model / str(seed)
+
+
+def activations(model: str, seed: int, dataset: str) -> Path:
+    return ACTIVATIONS / model / str(seed) / dataset
+
+
+def stitches(sender: str, receiver: str, seed: int) -> Path:
+    return Path("cache/stitches") / sender / receiver / str(seed)
+
+
+def cells(sender: str, receiver: str, seed: int) -> Path:
+    return CELLS / sender / receiver / f"{seed}.csv"
+
+
+def audit(sender: str, receiver: str, seed: int) -> Path:
+    return AUDITS / sender / receiver / f"{seed}.csv"
+
+
+def unstitched(model: str, seed: int, dataset: str) -> Path:
+    return UNSTITCHED / model / str(seed) / f"{dataset}.csv"
+
+
+def comparison(index: str) -> Path:
+    return COMPARISONS / f"{index}.csv"
+
+
+def journal(stage: str, arguments: Iterable[object]) -> Path:
+    return LOG / ("@".join([stage, "-".join(map(str, arguments))]).rstrip("@") + ".json")
+
+
+def scratch(stage: str, key: str) -> Path:
+    return SCRATCH / stage / key

@@ -1,0 +1,155 @@
+"""Rows to figures, tables, few numbers, and one page."""
+
+import json
+import shutil
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+
+from pandas import DataFrame
+
+from pipeline import journal, page, paths
+from pipeline.evidence import read_evidence
+from pipeline.figures import FIGURES
+from pipeline.figures.base import Evidence, Figure
+from pipeline.figures.style import rendered, words
+from pipeline.page import Contents, Format, Picture, Table, picture, table
+from pipeline.params import Params
+from pipeline.provenance import digest_table, stage_table, version_table
+from pipeline.registry import build
+from pipeline.summary import KEYS, accuracy_plot, cell_table, finding, metrics, network_table
+from pipeline.tidying import tidy
+
+_UNFINISHED = ".unfinished"
+
+
+def run(params: Params) -> None:
+    evidence = read_evidence(params)
+    figures = {name: build(f"figures.{name}", FIGURES, name, options) for name, options in params.figures.items()}
+    put(paths.REPORTS, report(params, evidence, figures))
+    tidy_inputs(params)
+
+
+def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> dict[str, bytes]:
+    """Every file of the report, by its place in the folder."""
+    cells = cell_table(evidence)
+    drawn = {name: rendered(figure, evidence) for name, figure in figures.items()}
+    pictures = [picture(name, figure, drawn[name]["svg"]) for name, figure in figures.items()]
+    numbers = metrics(cells, params.similarity)
+    tables = {
+        "cells": cells,
+        "networks": evidence.networks,
+        "ranks": evidence.audits,
+        "similarity": evidence.similarity,
+    }
+    return {
+        **{f"figures/{name}.{kind}": data for name, kinds in drawn.items() for kind, data in kinds.items()},
+        **{f"tables/{name}.csv": _csv(rows) for name, rows in tables.items()},
+        "plots/accuracy_by_cut.csv": _csv(accuracy_plot(cells)),
+        "metrics.json": f"{json.dumps(numbers, indent=2)}\n".encode(),
+        "index.html": page.html(_contents(params, evidence, cells, pictures)).encode(),
+    }
+
+
+def put(folder: Path, files: dict[str, bytes]) -> None:
+    """All of `files` under `folder`, in place of what was there under the same first names.
+
+    They are written beside one another first and moved when all are whole, the page last, so that
+    a report that is there is a report that was finished.
+    """
+    unfinished = folder / _UNFINISHED
+    shutil.rmtree(unfinished, ignore_errors=True)
+    for name, data in files.items():
+        path = unfinished / "new" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    (unfinished / "old").mkdir()
+    for top in dict.fromkeys(name.split("/")[0] for name in files):
+        if (folder / top).exists():  # a folder that is not empty cannot be replaced in one step
+            (folder / top).rename(unfinished / "old" / top)
+        (unfinished / "new" / top).rename(folder / top)
+    shutil.rmtree(unfinished)
+
+
+def tidy_inputs(params: Params) -> list[Path]:
+    """Deletes results of variants no longer in params from the folders that this stage depends on."""
+    pairs = list(product(params.senders, params.receivers, params.seeds))
+    networks = list(product(params.models, params.seeds))
+    unstitched = (paths.unstitched(*network, data) for network in networks for data in params.extract.datasets)
+    wanted: dict[Path, Iterable[Path]] = {
+        paths.DATASETS: map(paths.dataset, params.datasets),
+        paths.NETWORKS: (paths.network(*network) for network in networks),
+        paths.UNSTITCHED: unstitched,
+        paths.CELLS: (paths.cells(*pair) for pair in pairs),
+        paths.AUDITS: (paths.audit(*pair) for pair in pairs),
+        paths.COMPARISONS: map(paths.comparison, params.similarity),
+    }
+    return [path for folder, expected in wanted.items() for path in tidy(folder, expected)]
+
+
+def _contents(params: Params, evidence: Evidence, cells: DataFrame, pictures: list[Picture]) -> Contents:
+    own = {name: model.dataset for name, model in params.models.items()}
+    networks = network_table(evidence.networks, own, evidence.data)
+    rows = {"cells": cells, "networks": networks, "similarity": evidence.similarity}
+    return Contents(
+        study=params.study,
+        finding=finding(cells, params.ranks, params.similarity),
+        pictures=pictures,
+        cells=_shown_cells(cells, params),
+        networks=_shown_networks(networks, evidence.data),
+        seeds=f"Seeds {', '.join(map(str, params.seeds))} of the study’s seed {params.seed}.",
+        data={name: page.columns_of(part) for name, part in rows.items()},
+        **_shown_provenance(params),
+    )
+
+
+def _csv(rows: DataFrame) -> bytes:
+    return rows.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
+
+
+def _shown_cells(cells: DataFrame, params: Params) -> Table:
+    columns: dict[str, tuple[str, Format]] = {key: (words(key), str) for key in KEYS if key not in ("data", "map")}
+    columns |= {
+        "accuracy": ("accuracy, stitched", page.percent),
+        "unstitched": ("accuracy, receiver unstitched", page.percent),
+        "difference": ("difference, points", page.points),
+    }
+    for rank in params.ranks:
+        columns |= {rank: (f"{words(rank)} rank, stitched", page.number)}
+        columns |= {f"receiver_{rank}": (f"{words(rank)} rank, receiver unstitched", page.number)}
+    columns |= {index: (f"{words(index)}, sender to receiver", page.similarity) for index in params.similarity}
+    caption = (
+        f"Each row is one stitch ({words(params.stitch.map)}), trained and tested on {words(params.stitch.data)}. No "
+        "accuracy stands alone: beside it are what the receiver reaches unstitched on the same images, the rank "
+        "of the receiver’s first layer after the stitch, and the similarity of the two layers before it."
+    )
+    return table(caption, cells, columns, keys=6)
+
+
+def _shown_networks(networks: DataFrame, data: str) -> Table:
+    columns = {
+        "model": ("model", str),
+        "seed": ("seed", str),
+        "own_data": ("learned from", str),
+        "own_accuracy": ("test accuracy on that", page.percent),
+        "accuracy": (f"test accuracy on {words(data)}", page.percent),
+    }
+    return table("Each whole network, unstitched.", networks, columns, keys=3)
+
+
+def _shown_provenance(params: Params) -> dict[str, Table]:
+    entries = journal.read()
+    stages, versions = stage_table(entries, params), version_table(entries, params)
+    shown = {
+        "stage": ("stage", str),
+        "runs": ("runs", lambda runs: str(runs or "not run on this machine")),
+        "seconds": ("took", lambda seconds: page.duration(seconds) if seconds else "–"),
+        "bytes": ("wrote", lambda count: page.size(count) if count else "–"),
+    }
+    digests = {"of": ("of", str), "digest": ("sha256", str)}
+    packages = {"package": ("package", str), "versions": ("versions", str)}
+    return {
+        "stages": table("Runs of each stage on this machine; time is the sum over runs.", stages, shown, keys=1),
+        "versions": table("What those runs used.", versions, packages, keys=2),
+        "digests": table("What this report rests on.", digest_table(params), digests, keys=2),
+    }

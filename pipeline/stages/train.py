@@ -1,0 +1,75 @@
+"""A plan and a seed → one network: its weights, learning curve and test accuracy."""
+
+import shutil
+
+import numpy as np
+import pandas
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from pipeline import paths
+from pipeline.atomic import appear, digest, write_text
+from pipeline.augmentation import composed
+from pipeline.devices import choose
+from pipeline.errors import DataError
+from pipeline.imports import closure, code_digest
+from pipeline.networks import Plan, read_plan
+from pipeline.params import Params
+from pipeline.prepared import SplitData, normalise, read_prepared
+from pipeline.randomness import seed_for
+from pipeline.training import Batch, Feed, fit
+from pipeline.weights import fetch, save_weights
+
+TEST_BATCH = 512
+
+
+def run(params: Params, name: str, seed: int) -> None:
+    plan, device = read_plan(name), choose(params.machine.device)
+    data = read_prepared(paths.dataset(plan.dataset))
+    if data.digest != plan.data:
+        raise DataError(f"data/prepared/{plan.dataset}: is not what {name} was planned on; run dvc repro")
+    root = seed_for(params.seed, "models", name, seed)
+    scratch = paths.scratch("train", digest(params.seed, name, seed, paths.plan(name).read_text(), _code()))
+    network = plan.network(seed_for(root, "weights")).to(device)
+    curve = []
+    if plan.weights == "trained":
+        feed = images(data.splits["train"], plan, device)
+        network.train()
+        loss = lambda inputs, labels: cross_entropy(network(inputs), labels)  # noqa: E731
+        curve = fit(network, loss, feed, plan.recipe, root, f"{name}-{seed}", scratch / "checkpoint.pt")
+    elif plan.weights != "random":
+        network.load_state_dict(fetch(plan.weights, paths.data_root(params.root, params.data.root)))
+    rows = [{"model": name, "seed": seed, "data": plan.dataset, "measure": "accuracy",
+             "value": accuracy(network.eval(), data.splits["test"], device)}]
+    finished = scratch / "finished"
+    save_weights(network.cpu(), finished / "weights.safetensors")
+    write_text(finished / "curve.csv", pandas.DataFrame(curve, columns=["epoch", "rate", "loss"]).to_csv(index=False))
+    write_text(finished / "rows.csv", pandas.DataFrame(rows).to_csv(index=False))
+    appear(finished, paths.network(name, seed))
+    shutil.rmtree(scratch)
+
+
+def _code() -> str:
+    return code_digest(closure(__name__))
+
+
+def images(data: SplitData, plan: Plan, device: torch.device) -> Feed:
+    """Augmented, normalised batches of the split."""
+    augment = composed(f"recipes of {plan.model}", plan.recipe.augment)
+    labels = torch.from_numpy(data.labels).to(device)
+
+    def fetch_rows(at: np.ndarray, random: np.random.Generator) -> Batch:
+        pixels = augment(np.ascontiguousarray(data.inputs[at]), random)
+        return normalise(torch.from_numpy(pixels).to(device), data.mean, data.std), labels[at]
+
+    return Feed(len(data), fetch_rows)
+
+
+@torch.inference_mode()
+def accuracy(network: nn.Module, data: SplitData, device: torch.device) -> float:
+    right = 0
+    for start in range(0, len(data), TEST_BATCH):
+        here = slice(start, start + TEST_BATCH)
+        right += int((network(data.batch(here, device)).argmax(1).cpu().numpy() == data.labels[here]).sum())
+    return right / len(data)

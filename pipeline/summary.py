@@ -1,0 +1,161 @@
+"""What the rows of a study say, in tables, in few numbers and in sentences."""
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from pandas import DataFrame, Series
+
+from pipeline.errors import DataError
+from pipeline.figures.base import Evidence
+from pipeline.figures.tables import chosen, distinct, groups, series, summarised, where
+
+KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective"]
+_DIGITS = 6  # of what is written; beyond these machines differ
+
+
+def cell_table(evidence: Evidence) -> DataFrame:
+    """One row a cell, with all that a stitched accuracy must not be shown without.
+
+    After KEYS come accuracy, unstitched (the receiver's own, on the same data), difference, the
+    other measures of the cell, each rank beside the receiver's, and each similarity from the
+    sender's layer to the receiver's.
+    """
+    table = _joined(_wide(evidence.cells, KEYS), _unstitched(evidence), "networks")
+    table.insert(len(KEYS) + 1, "unstitched", table.pop("unstitched"))
+    table.insert(len(KEYS) + 2, "difference", table["accuracy"] - table["unstitched"])
+    table = _joined(table, _wide(evidence.audits, KEYS), "audits")
+    return _joined(table, _similarities(evidence), "comparisons")
+
+
+def network_table(networks: DataFrame, own: Mapping[str, str], data: str) -> DataFrame:
+    """One row a network: accuracy on the dataset it learned and on that of the stitches."""
+    accuracy = networks[networks["measure"] == "accuracy"].set_index(["model", "seed", "data"])["value"]
+    keys = networks[["model", "seed"]].drop_duplicates()
+    rows = [
+        (model, seed, own[model], accuracy[model, seed, own[model]], accuracy[model, seed, data])
+        for model, seed in keys.itertuples(index=False)
+    ]
+    return DataFrame(rows, columns=["model", "seed", "own_data", "own_accuracy", "accuracy"])
+
+
+def metrics(cells: DataFrame, indices: Iterable[str]) -> dict[str, dict[str, dict[str, float]]]:
+    """A few numbers by receiver and objective, for `dvc metrics`."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for (receiver, objective), rows in groups(cells, "receiver", "objective"):
+        numbers = {
+            "accuracy_mean": rows["accuracy"].mean(),
+            "accuracy_min": rows["accuracy"].min(),
+            "unstitched_accuracy": rows.drop_duplicates("seed")["unstitched"].mean(),
+            "share_at_or_above_unstitched": reaches(rows).mean(),
+            **{f"{index}_mean": series(rows, index).mean() for index in indices},
+        }
+        rounded = {name: round(float(cast(float, number)), _DIGITS) for name, number in numbers.items()}
+        found.setdefault(receiver, {})[objective] = rounded
+    return found
+
+
+def accuracy_plot(cells: DataFrame) -> DataFrame:
+    """Means over seeds, for `dvc plots`: receiver objective sender cut accuracy unstitched."""
+    keys = ["receiver", "objective", "sender", "receiver_cut"]
+    means = summarised(cells, keys, "accuracy", accuracy="mean")
+    means["unstitched"] = summarised(cells, keys, "unstitched", unstitched="mean")["unstitched"]
+    return means.rename(columns={"receiver_cut": "cut"})
+
+
+def reaches(cells: DataFrame) -> Series:
+    """Of each cell, whether it classifies at least as well as its receiver does unstitched."""
+    return series(cells, "accuracy") >= series(cells, "unstitched")
+
+
+def finding(cells: DataFrame, ranks: Iterable[str], indices: Iterable[str]) -> list[str]:
+    """What was found, a paragraph each: counts, what they were found beside, what follows from them."""
+    reached = chosen(cells, reaches(cells))
+    return [_counts(cells), *_besides(reached, ranks, indices), _meaning(reached)]
+
+
+def _counts(cells: DataFrame) -> str:
+    data = distinct(cells, "data")[0]
+    text = (
+        f"{_of(cells)} cells classify the test images of {data} at least as well as their receiver does "
+        f"unstitched on the same images. By objective: {_by(cells, 'objective')}. By sender: {_by(cells, 'sender')}."
+    )
+    own = chosen(cells, cells["sender"] == cells["receiver"])
+    return text if own.empty else f"{text} Of the cells that stitch a network into itself, a control, {_of(own)} do."
+
+
+def _by(cells: DataFrame, key: str) -> str:
+    return ", ".join(f"{name} {_of(rows)}" for (name,), rows in groups(cells, key))
+
+
+def _of(cells: DataFrame) -> str:
+    return f"{sum(reaches(cells))} of {len(cells)}"
+
+
+def _besides(reached: DataFrame, ranks: Iterable[str], indices: Iterable[str]) -> Iterable[str]:
+    """How far apart sender and receiver are in the cells that reach the receiver's accuracy."""
+    others = chosen(reached, reached["sender"] != reached["receiver"])
+    if others.empty:
+        return
+    said = [
+        f"{_range(series(others, rank) / series(others, f'receiver_{rank}'))} times the receiver’s own {rank} rank"
+        for rank in ranks
+    ]
+    said += [f"{index} of {_range(series(others, index))} between the two layers" for index in indices]
+    yield (
+        f"Cells among these whose sender is another model than the receiver: {len(others)}. In them one finds "
+        f"{'; '.join(said)} (each lowest to highest, with the median)."
+    )
+
+
+def _range(values: Series) -> str:
+    return f"{values.min():.2f} to {values.max():.2f} ({values.median():.2f})"
+
+
+def _meaning(reached: DataFrame) -> str:
+    if reached.empty:
+        return "No cell reaches its receiver’s accuracy. That may be the representations or the stitch that was sought."
+    return (
+        "A cell that reaches its receiver’s accuracy shows that a map of the given kind can turn what the sender "
+        "gives into what the receiver’s tail sorts into the right classes. It does not show that the two networks "
+        "use or carry the same information: the stitch was fitted on labelled or paired samples of this very data. "
+        "Read it beside the ranks, the similarities, and the senders that are known to rely on something else."
+    )
+
+
+def _wide(rows: DataFrame, keys: list[str]) -> DataFrame:
+    """A column for each measure, in the order of first appearance."""
+    repeated = chosen(rows, rows.duplicated([*keys, "measure"]))
+    if not repeated.empty:
+        raise DataError(
+            f"{_place(repeated, keys)}: has {distinct(repeated, 'measure')[0]} twice; it should have it once"
+        )
+    table = cast(DataFrame, series(rows.set_index([*keys, "measure"]), "value").unstack("measure"))
+    order = rows[keys].drop_duplicates()
+    wide = table.loc[list(order.itertuples(index=False, name=None)), distinct(rows, "measure")]
+    return wide.rename_axis(columns=None).reset_index()
+
+
+def _unstitched(evidence: Evidence) -> DataFrame:
+    networks = where(evidence.networks, measure="accuracy").drop(columns="measure")
+    return networks.rename(columns={"model": "receiver", "value": "unstitched"})
+
+
+def _similarities(evidence: Evidence) -> DataFrame:
+    """By sender's layer and receiver's; those of one seed, as cells have one."""
+    names = {"model": "sender", "cut": "sender_cut", "other_model": "receiver", "other_cut": "receiver_cut"}
+    rows = chosen(evidence.similarity, evidence.similarity["seed"] == evidence.similarity["other_seed"])
+    return _wide(rows.rename(columns=names), ["data", "seed", "sender", "sender_cut", "receiver", "receiver_cut"])
+
+
+def _joined(table: DataFrame, other: DataFrame, name: str) -> DataFrame:
+    """`table` with the columns of `other`; each of its rows must have its partner there."""
+    keys = [column for column in KEYS if column in other]
+    joined = table.merge(other, on=keys, how="left", indicator=True, validate="many_to_one")
+    alone = where(joined, _merge="left_only")
+    if not alone.empty:
+        raise DataError(f"{name}: has no row for {_place(alone, keys)}; run `dvc repro`")
+    return joined.drop(columns="_merge")
+
+
+def _place(rows: DataFrame, keys: list[str]) -> str:
+    return ", ".join(f"{key} {distinct(rows, key)[0]}" for key in keys)

@@ -1,0 +1,115 @@
+"""The one training loop: networks and stitches alike.
+
+Batches and dropout are functions of the seed and the epoch alone, and the state is saved after every
+epoch, so a run that was killed goes on to the same bytes as one that was not.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pipeline.atomic import replacing
+from pipeline.errors import TrainingError
+from pipeline.params import Recipe
+from pipeline.progress import progress
+from pipeline.randomness import generator, seed_for, seeded
+
+Batch = tuple[Tensor, Tensor]
+Loss = Callable[[Tensor, Tensor], Tensor]
+Fetch = Callable[[np.ndarray, np.random.Generator], Batch]  # rows wanted → inputs and labels
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Where batches come from: `samples` rows, of which `fetch` brings those asked for."""
+
+    samples: int
+    fetch: Fetch
+
+    def epoch(self, seed: int, epoch: int, batch: int) -> Iterable[Batch]:
+        """All rows once, in an order that follows from the seed and the epoch."""
+        random = generator(seed, "order", epoch)
+        order = random.permutation(self.samples)
+        for start in range(0, self.samples, batch):
+            rows = order[start : start + batch]
+            if len(rows) > 1 or self.samples == 1:  # BatchNorm has no variance over one sample
+                yield self.fetch(rows, random)
+
+
+def fit(
+    module: nn.Module, loss: Loss, feed: Feed, recipe: Recipe, seed: int, what: str, checkpoint: Path | None = None
+) -> list[dict[str, float]]:
+    """Trains `module`'s unfrozen weights in place; the mean loss of every epoch.
+
+    `loss` may run more than `module`, a frozen tail for one. With a `checkpoint`, an earlier run's state is
+    taken up from there.
+    """
+    optimiser = _optimiser([p for p in module.parameters() if p.requires_grad], recipe)
+    curve = _resume(checkpoint, module, optimiser)
+    steps = math.ceil(feed.samples / recipe.batch)
+    for epoch in range(len(curve), recipe.epochs):
+        with seeded(seed_for(seed, "epoch", epoch)):
+            batches = progress(feed.epoch(seed, epoch, recipe.batch), steps, f"{what} {epoch + 1}/{recipe.epochs}", "batches")
+            mean = _epoch(loss, batches, optimiser, recipe, epoch, steps)
+        if not math.isfinite(mean):
+            raise TrainingError(f"{what}: the loss is {mean} in epoch {epoch + 1}; lower lr (now {recipe.lr:g})")
+        curve.append({"epoch": epoch + 1, "rate": rate(recipe, epoch + 1), "loss": mean})
+        _save(checkpoint, module, optimiser, curve)
+    return curve
+
+
+def _epoch(
+    loss: Loss, batches: Iterable[Batch], optimiser: torch.optim.Optimizer, recipe: Recipe, epoch: int, steps: int
+) -> float:
+    losses: list[Tensor] = []  # left on the device, so that no step waits for another
+    count = 0
+    for step, (inputs, labels) in enumerate(batches):
+        for group in optimiser.param_groups:
+            group["lr"] = rate(recipe, epoch + (step + 1) / steps)
+        value = loss(inputs, labels)
+        optimiser.zero_grad()
+        value.backward()
+        optimiser.step()
+        losses.append(value.detach() * len(labels))
+        count += len(labels)
+    return float(torch.stack(losses).cpu().double().sum()) / count
+
+
+def rate(recipe: Recipe, time: float) -> float:
+    """The learning rate at `time`, in epochs: a linear warm-up, then the schedule over what is left."""
+    if time < recipe.warmup_epochs:
+        return recipe.lr * time / recipe.warmup_epochs
+    if recipe.schedule == "cosine" and recipe.epochs > recipe.warmup_epochs:
+        part = (time - recipe.warmup_epochs) / (recipe.epochs - recipe.warmup_epochs)
+        return recipe.lr * (1 + math.cos(math.pi * part)) / 2
+    if recipe.schedule == "step":
+        return recipe.lr * 0.1 ** sum(time > milestone for milestone in recipe.milestones)
+    return recipe.lr
+
+
+def _optimiser(parameters: list[nn.Parameter], recipe: Recipe) -> torch.optim.Optimizer:
+    if recipe.optimiser == "adam":
+        return torch.optim.Adam(parameters, recipe.lr, weight_decay=recipe.weight_decay)
+    return torch.optim.SGD(parameters, recipe.lr, recipe.momentum, weight_decay=recipe.weight_decay)
+
+
+def _resume(checkpoint: Path | None, module: nn.Module, optimiser: torch.optim.Optimizer) -> list[dict[str, float]]:
+    if checkpoint is None or not checkpoint.exists():
+        return []
+    state: dict[str, Any] = torch.load(checkpoint, weights_only=True)
+    module.load_state_dict(state["module"])
+    optimiser.load_state_dict(state["optimiser"])
+    return state["curve"]
+
+
+def _save(checkpoint: Path | None, module: nn.Module, optimiser: torch.optim.Optimizer, curve: list[dict[str, float]]) -> None:
+    if checkpoint is not None:
+        state = {"module": module.state_dict(), "optimiser": optimiser.state_dict(), "curve": curve}
+        with replacing(checkpoint) as temporary:
+            torch.save(state, temporary)

@@ -1,0 +1,93 @@
+"""What DVC executes after each kind of change, from DVC's own output."""
+
+from pathlib import Path
+
+from tests.pipeline.checkout import Checkout, executed
+
+ALL = {
+    "check", "dataset@patches", "plan@one", "plan@two", "train@one-0", "train@two-0", "extract@one-0-patches",
+    "extract@two-0-patches", "stitch@one-two-0", "audit@one-two-0", "compare@linear_cka", "report",
+}  # fmt: skip
+
+
+def test_a_forced_rebuild_runs_everything_and_ends_in_the_same_bytes(reproduced: Checkout) -> None:
+    before = outputs(reproduced.study)
+
+    ran = reproduced.repro("--force")
+
+    assert ran == ALL
+    assert outputs(reproduced.study) == before
+
+
+def outputs(study: Path) -> dict[str, bytes]:
+    """All that a study ends in, but for the page: it tells the time each stage took."""
+    folders = [study / name for name in ("data", "cache", "reports")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    hidden = {path for path in files if any(part.startswith(".") for part in path.relative_to(study).parts)}
+    return {str(path.relative_to(study)): path.read_bytes() for path in files if path not in hidden | {study / "reports/index.html"}}
+
+
+def test_a_second_run_executes_nothing(reproduced: Checkout) -> None:
+    assert reproduced.repro() == set()
+
+
+def test_a_stitching_param_runs_what_is_downstream_of_stitching_and_going_back_nothing(reproduced: Checkout) -> None:
+    ran = executed(reproduced.run("dvc", "exp", "run", "-S", "stitch.lr=1e-3"))
+    back = executed(reproduced.run("dvc", "exp", "run", "-S", "stitch.lr=0.01"))
+
+    assert ran == {"stitch@one-two-0", "audit@one-two-0", "report"}
+    assert back == set()
+
+
+def test_a_new_seed_runs_that_seed_alone(reproduced: Checkout) -> None:
+    reproduced.params("seeds:\n  - 0\n", "seeds:\n  - 0\n  - 1\n")
+
+    ran = reproduced.repro()
+
+    new = {"train@one-1", "train@two-1", "extract@one-1-patches", "extract@two-1-patches", "stitch@one-two-1", "audit@one-two-1"}
+    assert ran == new | {"compare@linear_cka", "report"}
+
+
+def test_a_new_sender_runs_that_sender_alone(reproduced: Checkout) -> None:
+    reproduced.params("senders:\n  - one\n", "senders:\n  - one\n  - two\n")
+
+    assert reproduced.repro() == {"stitch@two-two-0", "audit@two-two-0", "report"}
+
+
+def test_a_sender_taken_away_again_leaves_the_lock_as_it_was(reproduced: Checkout) -> None:
+    lock = (reproduced.study / "dvc.lock").read_text()
+    reproduced.params("senders:\n  - one\n", "senders:\n  - one\n  - two\n")
+    reproduced.repro()
+    reproduced.params("senders:\n  - one\n  - two\n", "senders:\n  - one\n")
+
+    reproduced.repro()
+
+    of_report = lock[lock.index("  report:") :].split("    outs:")[0]
+    assert of_report in (reproduced.study / "dvc.lock").read_text()
+    assert not (reproduced.study / "cache/cells/two").exists()
+
+
+def test_a_figures_code_runs_the_report_alone(reproduced: Checkout) -> None:
+    path = reproduced.top / "pipeline/figures/cka.py"
+    path.write_text(path.read_text() + "\n# a thought\n")
+
+    assert reproduced.repro() == {"report"}
+
+
+def test_a_new_objective_trains_its_own_cells_only(reproduced: Checkout) -> None:
+    cells = reproduced.study / "cache/.scratch/stitch"
+    before = {path: path.stat().st_mtime_ns for path in cells.glob("*/scores.json")}
+    reproduced.params("  task: {}\n  direct:\n    cutoff: 0.000001\n", "  task: {}\n  direct:\n    cutoff: 0.001\n")
+
+    ran = reproduced.repro()
+
+    after = {path: path.stat().st_mtime_ns for path in cells.glob("*/scores.json")}
+    assert ran == {"stitch@one-two-0", "audit@one-two-0", "report"}
+    assert before.items() <= after.items()
+    assert len(after) == len(before) * 3 // 2
+
+
+def test_the_machine_is_no_part_of_the_hash(reproduced: Checkout) -> None:
+    reproduced.params("  memory_gb: 2\n", "  memory_gb: 3\n")
+
+    assert reproduced.repro() == set()

@@ -1,0 +1,726 @@
+"""Each kind of dataset on tiny files of its own making, and every refusal word for word."""
+
+import gzip
+import hashlib
+import os
+import pickle
+import re
+import socket
+import struct
+import urllib.error
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+import torchvision.datasets
+from PIL import Image
+from ruamel.yaml import YAML
+
+from pipeline import registry
+from pipeline.datasets import DATASETS, files, idx
+from pipeline.datasets.base import Dataset, Labelled, Normalisation, Split
+from pipeline.datasets.cifar10 import CIFAR10
+from pipeline.datasets.colour_digits import COLOURS, ColourDigits, Scheme, spread_colours
+from pipeline.datasets.digits import Digits
+from pipeline.datasets.fashion_mnist import FashionMNIST
+from pipeline.datasets.image_folder import ImageFolder
+from pipeline.datasets.mnist import MNIST
+from pipeline.datasets.options import Limit, limited
+from pipeline.datasets.svhn import SVHN
+from pipeline.datasets.synthetic import Synthetic
+from pipeline.errors import DataError, ParamsError
+
+NOWHERE = Path("nowhere")
+BLACK, HALF, WHITE = (0.0, 0.0, 0.0), (0.5, 0.5, 0.5), (1.0, 1.0, 1.0)
+PLAIN = {"mean": [0.0, 0.0, 0.0], "std": [1.0, 1.0, 1.0]}
+FOLDER = {"folder": "x", "train": "train", "test": "val", "categories": None, "resize": 8, "size": 8, **PLAIN}
+SCHEMES: tuple[Scheme, ...] = ("correlated", "digit", "colour", "colour_only", "bw", "mix")
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("digits", {"size": 7, "train_fraction": 0.8}, r"d\.size: is 7; it should be 8 or more"),
+        ("digits", {"size": 8, "train_fraction": 1.0}, r"d\.train_fraction: is 1; it should be from 0.01 to 0.99"),
+        ("synthetic", {"categories": 1, "samples": 8, "size": 8}, r"d\.categories: is 1; it should be 2 or more"),
+        ("synthetic", {"categories": 4, "samples": 3, "size": 8}, r"d\.samples: is 3; it should be at least the 4"),
+        ("synthetic", {"categories": 4, "samples": 8, "size": 3}, r"d\.size: is 3; it should be 4 or more"),
+        ("mnist", {"files": "any", "limit": None}, r"d\.files: any is not a known value; choose from official, own"),
+        ("mnist", {"files": "own", "limit": {"train": 0, "test": None}}, r"d\.limit"),
+        ("cifar10", {"limit": None, **PLAIN, "std": [1.0, 0.0, 1.0]}, r"d\.std: is .*; it should hold numbers above 0"),
+        ("svhn", {"limit": None, **PLAIN, "mean": [float("nan"), 0.0, 0.0]}, r"d\.mean: is .*finite"),
+        ("svhn", {"limit": None, **PLAIN, "mean": [0.5]}, r"d\.mean: has 1 entries; it should have 3"),
+        (
+            "colour_digits",
+            {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "scheme": "grey"},
+            r"d\.scheme: grey is not a known value",
+        ),
+        (
+            "colour_digits",
+            {"source": {"kind": "svhn", "limit": None, **PLAIN}, "scheme": "bw"},
+            r"d\.source: has 3 channels; it should have 1",
+        ),
+        ("image_folder", {**FOLDER, "folder": "../x"}, r"d\.folder: is '../x'; it should be a path below"),
+        ("image_folder", {**FOLDER, "folder": "/x"}, r"d\.folder: is '/x'; it should be a path below"),
+        ("image_folder", {**FOLDER, "folder": ""}, r"d\.folder: is ''; it should be a path below"),
+        ("image_folder", {**FOLDER, "train": "a/../.."}, r"d\.train: is 'a/../..'; it should be a path below"),
+        ("image_folder", {**FOLDER, "test": "..\\x"}, r"d\.test: is .*; it should be a path below"),
+        ("image_folder", {**FOLDER, "categories": 0}, r"d\.categories: is 0; it should be 1 or more"),
+        ("image_folder", {**FOLDER, "categories": ["a", "a"]}, r"d\.categories: is \['a', 'a'\]; it should name"),
+        ("image_folder", {**FOLDER, "categories": []}, r"d\.categories: is \[\]; it should name at least one"),
+        ("image_folder", {**FOLDER, "size": 0}, r"d\.size: is 0; it should be 1 or more"),
+        ("image_folder", {**FOLDER, "resize": 7}, r"d\.resize: is 7; it should be null or at least size, 8"),
+    ],
+)
+def test_options_out_of_range_are_refused_by_name(kind: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ParamsError, match=message):
+        registry.build("d", DATASETS, kind, options)
+
+
+def test_colour_digits_take_their_source_from_params() -> None:
+    entry = {
+        "kind": "colour_digits",
+        "source": {"kind": "digits", "size": 16, "train_fraction": 0.8},
+        "scheme": "correlated",
+    }
+
+    assert registry.build_kind("datasets.c", DATASETS, entry) == ColourDigits(Digits(16, 0.8), "correlated")
+
+
+def test_the_examples_of_the_documentation_can_be_built() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")
+    blocks = [YAML(typ="safe").load(block) for block in re.findall(r"```yaml\n(datasets:.*?)```", page, re.DOTALL)]
+    entries = {name: entry for block in blocks for name, entry in block["datasets"].items()}
+
+    built = {name: registry.build_kind(name, DATASETS, entry) for name, entry in entries.items()}
+
+    assert {name: type(dataset).__name__ for name, dataset in built.items()} == {
+        "correlated": "ColourDigits",
+        "digit": "ColourDigits",
+        "pets": "ImageFolder",
+    }
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_a_limit_of_nothing_is_refused(split: str) -> None:
+    with pytest.raises(ValueError, match=f"{split}: is 0; it should be 1 or more"):
+        Limit(**{"train": None, "test": None, split: 0})
+
+
+def test_a_limit_takes_the_first_images() -> None:
+    whole = Synthetic(3, 9, 4).load(NOWHERE, "train", seed=0)
+
+    some = limited("synthetic", whole, "train", Limit(4, None))
+
+    assert some.ids == whole.ids[:4]
+    assert np.array_equal(some.pixels[:], whole.pixels[:4])
+    assert np.array_equal(some.labels, whole.labels[:4])
+    assert limited("synthetic", whole, "test", Limit(4, None)) is whole
+
+
+def test_a_limit_beyond_the_source_is_refused() -> None:
+    whole = Synthetic(3, 9, 4).load(NOWHERE, "train", seed=0)
+
+    with pytest.raises(DataError, match=r"synthetic: limit.train is 10; there are only 9 images"):
+        limited("synthetic", whole, "train", Limit(10, None))
+
+
+# Digits and synthetic images
+
+
+def test_digits_of_eight_are_the_embedded_ones() -> None:
+    from sklearn.datasets import load_digits
+
+    images, labels = map(np.asarray, load_digits(return_X_y=True))
+    split = Digits(8, 0.7).load(NOWHERE, "test", seed=3)
+    rows = [int(name.removeprefix("digits/")) for name in split.ids]
+
+    assert np.array_equal(split.pixels[:].reshape(-1, 64), np.rint(images[rows] * 255 / 16))
+    assert np.array_equal(split.labels, labels[rows])
+
+
+def test_digits_are_split_within_each_class_and_follow_the_seed() -> None:
+    digits = Digits(8, 0.75)
+    train, test = (digits.load(NOWHERE, split, seed=1) for split in ("train", "test"))
+    counts = np.bincount(train.labels) / (np.bincount(train.labels) + np.bincount(test.labels))
+
+    assert set(train.ids).isdisjoint(test.ids)
+    assert len(train.ids) + len(test.ids) == 1797
+    assert np.allclose(counts, 0.75, atol=0.004)
+    assert digits.load(NOWHERE, "train", seed=1).ids == train.ids
+    assert digits.load(NOWHERE, "train", seed=2).ids != train.ids
+
+
+def test_upscaled_digits_stay_legible_when_every_inked_pixel_turns_white() -> None:
+    from sklearn.neighbors import KNeighborsClassifier
+
+    train, test = (Digits(16, 0.8).load(NOWHERE, split, seed=0) for split in ("train", "test"))
+    black_and_white = [np.sign(part.pixels[:].reshape(len(part.ids), -1)) for part in (train, test)]
+    score = KNeighborsClassifier(3).fit(black_and_white[0], train.labels).score(black_and_white[1], test.labels)
+
+    assert 0.25 < black_and_white[0].mean() < 0.4  # without wiping off faint ink: 0.64, and a score of 0.89
+    assert score > 0.94
+
+
+def test_digits_are_normalised_by_their_own_mean_and_deviation() -> None:
+    digits = Digits(16, 0.8)
+    pixels = digits.load(NOWHERE, "train", seed=0).pixels[:] / 255
+
+    assert pixels.mean() == pytest.approx(digits.normalisation().mean[0], abs=0.01)
+    assert pixels.std() == pytest.approx(digits.normalisation().std[0], abs=0.01)
+
+
+def test_synthetic_images_are_near_the_pattern_of_their_class_in_both_splits() -> None:
+    train, test = (Synthetic(5, 40, 12).load(NOWHERE, split, seed=0) for split in ("train", "test"))
+    means = np.stack([train.pixels[:][train.labels == label].mean(0) for label in range(5)])
+    distances = ((test.pixels[:][:, None] - means) ** 2).sum((2, 3, 4))
+
+    assert np.array_equal(distances.argmin(1), test.labels)
+    assert not np.array_equal(train.pixels[:], test.pixels[:])
+
+
+# Colour schemes
+
+
+@dataclass(frozen=True)
+class Strokes(Dataset):
+    """Digits of `each` images a class: the left half empty, the right half of one grey level."""
+
+    each: int
+    highest: int = 9
+
+    def load(self, root: Path, split: Split, seed: int) -> Labelled:
+        labels = np.repeat(np.arange(self.highest + 1), self.each)
+        pixels = np.zeros((len(labels), 1, 4, 4), np.uint8)
+        pixels[:, :, :, 2:] = 1 + labels[:, None, None, None]
+        return Labelled(pixels, labels, tuple(f"strokes/{split}/{i}" for i in range(len(labels))))
+
+    def classes(self, root: Path) -> tuple[str, ...]:
+        return tuple(map(str, range(self.highest + 1)))
+
+    def normalisation(self) -> Normalisation:
+        return Normalisation((0.2,), (0.4,))
+
+    def shape(self) -> tuple[int, int, int]:
+        return 1, 4, 4
+
+
+def _nearest(shades: np.ndarray) -> np.ndarray:
+    """The colour class of each shade; colours lie further apart than the noise reaches."""
+    return np.abs(shades[:, None].astype(int) - COLOURS.astype(int)).max(2).argmin(1)
+
+
+def test_the_colour_table_is_the_released_one() -> None:
+    table = "255 0 0|0 255 0|0 0 255|225 225 0|225 0 225|0 255 255|255 128 0|255 0 128|128 0 255|128 128 128"
+
+    assert "|".join(" ".join(map(str, colour)) for colour in COLOURS) == table
+
+
+@pytest.mark.parametrize("scheme", ["correlated", "digit", "colour"])
+def test_painted_digits_are_white_on_one_flat_colour(scheme: Scheme) -> None:
+    pixels = ColourDigits(Strokes(30), scheme).load(NOWHERE, "train", seed=0).pixels[:]
+
+    assert (pixels[:, :, :, 2:] == 255).all()
+    assert (pixels[:, :, :, :2] == pixels[:, :, :1, :1]).all()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "follows_colour", "follows_digit"),
+    [("correlated", 1.0, 1.0), ("digit", 0.1, 1.0), ("colour", 1.0, 0.1), ("colour_only", 1.0, 1.0)],
+)
+def test_labels_follow_what_the_scheme_says(scheme: Scheme, follows_colour: float, follows_digit: float) -> None:
+    source = Strokes(100)
+    coloured = ColourDigits(source, scheme).load(NOWHERE, "train", seed=0)
+    colours = _nearest(coloured.pixels[:][:, :, 0, 0])
+    digits = source.load(NOWHERE, "train", seed=0).labels
+
+    assert (coloured.labels == colours).mean() == pytest.approx(follows_colour)
+    assert (coloured.labels == digits).mean() == pytest.approx(follows_digit)
+
+
+def test_bare_colours_show_no_digit() -> None:
+    pixels = ColourDigits(Strokes(30), "colour_only").load(NOWHERE, "train", seed=0).pixels[:]
+
+    assert (pixels == pixels[:, :, :1, :1]).all()
+
+
+def test_grey_digits_keep_their_greys_and_their_normalisation() -> None:
+    source = Strokes(3)
+    dataset = ColourDigits(source, "bw")
+    pixels = dataset.load(NOWHERE, "train", seed=0).pixels[:]
+
+    assert (pixels == source.load(NOWHERE, "train", seed=0).pixels[:]).all()
+    assert dataset.normalisation() == Normalisation((0.2,) * 3, (0.4,) * 3)
+    assert ColourDigits(MNIST("official", None), "bw").normalisation() == Normalisation((0.1307,) * 3, (0.3081,) * 3)
+
+
+@pytest.mark.parametrize("scheme", [scheme for scheme in SCHEMES if scheme != "bw"])
+def test_coloured_digits_are_normalised_by_one_half(scheme: Scheme) -> None:
+    assert ColourDigits(Strokes(3), scheme).normalisation() == Normalisation(HALF, HALF)
+
+
+def test_the_mix_has_a_third_of_each_kind() -> None:
+    source = Strokes(30)
+    mix = ColourDigits(source, "mix").load(NOWHERE, "train", seed=0)
+    pixels, ink = mix.pixels[:], source.load(NOWHERE, "train", seed=0).pixels[:]
+    is_grey = (pixels == ink).all((1, 2, 3))
+    is_bare = (pixels == pixels[:, :, :1, :1]).all((1, 2, 3))
+    coloured = _nearest(pixels[:, :, 0, 0]) == mix.labels
+
+    assert is_grey.sum() == is_bare.sum() == 100
+    assert coloured[~is_grey].all()
+    assert len(set(zip(is_grey[1:], is_grey[:-1], strict=True))) == 4  # in no order, or one class would be left out
+    assert (pixels[~is_grey & ~is_bare][:, :, :, 2:] == 255).all()
+
+
+def test_uncorrelated_colours_have_the_released_counts() -> None:
+    counts = np.bincount(spread_colours(np.zeros(980, np.int64), np.random.default_rng(0)), minlength=10)
+
+    # int(98.0) keep their own; the 882 others come to exactly 98 each.
+    assert counts.tolist() == [98] * 10
+    counts = np.bincount(spread_colours(np.full(1135, 1), np.random.default_rng(0)), minlength=10)
+    # int(113.5) keep their own; ceil(1022 / 9) = 114 for eight others and 110 for the last.
+    assert counts[1] == 113
+    assert sorted(np.delete(counts, 1)) == [110] + [114] * 8
+
+
+def test_splits_schemes_and_seeds_have_noise_of_their_own() -> None:
+    def shades(scheme: Scheme, split: Split, seed: int) -> bytes:
+        return ColourDigits(Strokes(20), scheme).load(NOWHERE, split, seed).pixels[:, :, 0, 0].tobytes()
+
+    drawn = [
+        shades("correlated", "train", 0),
+        shades("correlated", "test", 0),
+        shades("colour_only", "train", 0),
+        shades("correlated", "train", 1),
+    ]
+
+    assert len(set(drawn)) == len(drawn)
+    assert shades("correlated", "train", 0) == drawn[0]
+
+
+def test_a_source_with_more_classes_than_colours_is_refused() -> None:
+    with pytest.raises(DataError, match="its source has a class 10; there are colours for 0 to 9 only"):
+        ColourDigits(Strokes(1, highest=10), "bw").load(NOWHERE, "train", seed=0)
+
+
+def test_coloured_digits_name_the_ids_classes_and_missing_files_of_their_source(tmp_path: Path) -> None:
+    source = MNIST("official", None)
+    dataset = ColourDigits(source, "digit")
+
+    assert ColourDigits(Strokes(1), "digit").load(NOWHERE, "test", 0).ids[3] == "digit/strokes/test/3"
+    assert dataset.classes(tmp_path) == source.classes(tmp_path)
+    assert list(dataset.missing(tmp_path)) == list(source.missing(tmp_path)) != []
+
+
+# MNIST and Fashion-MNIST
+
+
+def _idx(values: np.ndarray, kind: int = 8) -> bytes:
+    header = struct.pack(f">HBB{values.ndim}I", 0, kind, values.ndim, *values.shape)
+    return gzip.compress(header + values.astype(np.uint8).tobytes(), mtime=0)
+
+
+def _write_mnist(root: Path, folder: str, count: int = 12) -> dict[str, bytes]:
+    """The four files of a small MNIST, by their names; each image is of one level, its place."""
+    written = {}
+    for stem in ("train", "t10k"):
+        images = np.broadcast_to(np.arange(count)[:, None, None], (count, 28, 28))
+        written[f"{stem}-images-idx3-ubyte.gz"] = _idx(images)
+        written[f"{stem}-labels-idx1-ubyte.gz"] = _idx(np.arange(count) % 10)
+    (root / folder / "raw").mkdir(parents=True)
+    for name, packed in written.items():
+        (root / folder / "raw" / name).write_bytes(packed)
+    return written
+
+
+def _publish(monkeypatch: pytest.MonkeyPatch, contents: dict[str, bytes]) -> None:
+    """Let torchvision's checksums of MNIST be those of `contents`."""
+    listed = [(name, hashlib.md5(packed).hexdigest()) for name, packed in contents.items()]
+    monkeypatch.setattr(torchvision.datasets.MNIST, "resources", listed)
+
+
+def _no_network(*arguments: object, **options: object) -> None:
+    raise urllib.error.URLError("no\nroute")
+
+
+def test_published_mnist_files_are_read_where_they_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _publish(monkeypatch, _write_mnist(tmp_path, "MNIST"))
+    before = sorted(tmp_path.rglob("*"))
+
+    test = MNIST("official", Limit(None, 11)).load(tmp_path, "test", seed=0)
+
+    assert test.pixels.shape == (11, 1, 28, 28)
+    assert test.pixels[:].flags.writeable  # torch warns of arrays that are not
+    assert (test.pixels[10] == 10).all()
+    assert test.labels.tolist() == [*range(10), 0]
+    assert test.ids[10] == "mnist/test/00010"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_files_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> None:
+    _write_mnist(tmp_path, "FashionMNIST")
+
+    with pytest.raises(DataError, match=r"train-images-idx3-ubyte.gz: is not the published file, by its md5"):
+        FashionMNIST("official", None).load(tmp_path, "train", seed=0)
+
+
+def test_own_files_are_read_under_ids_of_their_own(tmp_path: Path) -> None:
+    _write_mnist(tmp_path, "FashionMNIST")
+    dataset = FashionMNIST("own", None)
+
+    assert dataset.load(tmp_path, "train", seed=0).ids[2] == "own_fashion_mnist/train/00002"
+    assert list(dataset.missing(tmp_path)) == []
+
+
+def test_a_missing_published_file_is_named_when_the_download_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idx, "download_url", _no_network)
+    wanted = tmp_path / "MNIST" / "raw" / "train-images-idx3-ubyte.gz"
+
+    with pytest.raises(DataError) as caught:
+        MNIST("official", None).load(tmp_path, "train", seed=0)
+    assert str(caught.value) == (
+        f"{wanted}: no such file, and the download failed (<urlopen error no route>); put it there"
+    )
+    assert [path for path in tmp_path.rglob("*") if path.is_file() or path.name.startswith("tmp")] == []
+
+
+def test_a_missing_file_of_ones_own_is_named_and_never_downloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idx, "download_url", lambda *_: pytest.fail("downloaded"))
+
+    with pytest.raises(DataError, match=r"t10k-images-idx3-ubyte.gz: no such file; put your own file there"):
+        MNIST("own", None).load(tmp_path, "test", seed=0)
+
+
+def test_a_missing_published_file_is_fetched_from_the_first_mirror_that_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents = _write_mnist(tmp_path / "elsewhere", "MNIST")
+    asked = []
+
+    def download(url: str, folder: str, name: str, md5: str) -> None:
+        asked.append(url)
+        if url.startswith("http://down"):
+            raise urllib.error.URLError("down")
+        (Path(folder) / name).write_bytes(contents[name])
+
+    _publish(monkeypatch, contents)
+    monkeypatch.setattr(torchvision.datasets.MNIST, "mirrors", ["http://down/", "http://up/", "http://spare/"])
+    monkeypatch.setattr(idx, "download_url", download)
+
+    assert len(MNIST("official", None).load(tmp_path, "train", seed=0).ids) == 12
+    assert [url.split("/")[2] for url in asked] == ["down", "up"] * 2
+    fetched = tmp_path / "MNIST" / "raw"
+    assert sorted(path.name for path in fetched.iterdir()) == sorted(name for name in contents if "train" in name)
+
+
+@pytest.mark.parametrize(
+    ("name", "packed", "message"),
+    [
+        ("images", b"not gzip", "is not a whole gzipped IDX file"),
+        ("images", _idx(np.zeros((12, 28, 28)))[:-12], "is not a whole gzipped IDX file"),
+        ("images", gzip.compress(struct.pack(">HBB3I", 0, 8, 3, 12, 28, 28)), "is not a whole gzipped IDX file"),
+        ("images", gzip.compress(b""), "is not a whole gzipped IDX file"),
+        ("images", _idx(np.zeros((12, 28, 28)), kind=13), "holds IDX type 13; it should hold bytes"),
+        ("images", _idx(np.zeros((12, 14, 14))), r"images \(12, 14, 14\).*should be \(N, 28, 28\)"),
+        ("labels", _idx(np.zeros(11)), r"labels \(11,\)"),
+        ("labels", _idx(np.full(12, 10)), "up to 10; they should be"),
+    ],
+)
+def test_damaged_files_of_ones_own_are_refused(tmp_path: Path, name: str, packed: bytes, message: str) -> None:
+    _write_mnist(tmp_path, "MNIST")
+    next((tmp_path / "MNIST" / "raw").glob(f"train-{name}*")).write_bytes(packed)
+
+    with pytest.raises(DataError, match=message):
+        MNIST("own", None).load(tmp_path, "train", seed=0)
+
+
+# Fetching
+
+
+def test_the_network_may_not_stay_silent_for_ever(tmp_path: Path) -> None:
+    seen = []
+
+    files.fetch(tmp_path, ["a"], lambda: seen.append(socket.getdefaulttimeout()))
+
+    assert seen == [files.SILENCE]
+    assert socket.getdefaulttimeout() is None
+
+
+def test_nothing_is_fetched_when_all_is_there(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+
+    files.fetch(tmp_path, ["a"], lambda: pytest.fail("fetched"))
+
+
+def test_a_bug_in_a_download_is_not_taken_for_a_failed_download(tmp_path: Path) -> None:
+    def broken() -> None:
+        raise KeyError("bug")
+
+    with pytest.raises(KeyError):
+        files.fetch(tmp_path, ["a"], broken)
+    assert socket.getdefaulttimeout() is None
+
+
+@pytest.mark.parametrize(
+    ("dataset", "names"),
+    [
+        (
+            MNIST("official", None),
+            [f"MNIST/raw/{s}-{k}-ubyte.gz" for s in ("train", "t10k") for k in ("images-idx3", "labels-idx1")],
+        ),
+        (
+            CIFAR10(None, BLACK, WHITE),
+            [
+                f"cifar-10-batches-py/{name}"
+                for name in (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch", "batches.meta")
+            ],
+        ),
+        (SVHN(None, BLACK, WHITE), ["train_32x32.mat", "test_32x32.mat"]),
+    ],
+)
+def test_missing_names_every_file_and_where_it_goes(tmp_path: Path, dataset: Dataset, names: list[str]) -> None:
+    assert list(dataset.missing(tmp_path)) == [f"{tmp_path / name}: no such file; {files.FETCH}" for name in names]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert list(dataset.missing(tmp_path)) == []
+
+
+@pytest.mark.parametrize("dataset", [Digits(8, 0.5), Synthetic(2, 2, 4)])
+def test_datasets_without_files_miss_nothing(dataset: Dataset) -> None:
+    assert list(dataset.missing(NOWHERE)) == []
+
+
+# CIFAR-10 and SVHN
+
+
+def _write_cifar(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A CIFAR-10 of two images a file, published with these files' checksums."""
+    folder = root / "cifar-10-batches-py"
+    folder.mkdir()
+
+    def write(name: str, content: dict[str, object]) -> list[str]:
+        (folder / name).write_bytes(pickle.dumps(content))
+        return [name, hashlib.md5((folder / name).read_bytes()).hexdigest()]
+
+    def batch(number: int) -> dict[str, object]:
+        planes = np.repeat(np.array([[1, 2, 3], [4, 5, 6]], np.uint8) + 10 * number, 32 * 32, axis=1)
+        return {"data": planes, "labels": [number, 9]}
+
+    source = torchvision.datasets.CIFAR10
+    monkeypatch.setattr(source, "train_list", [write(f"data_batch_{i}", batch(i)) for i in range(1, 6)])
+    monkeypatch.setattr(source, "test_list", [write("test_batch", batch(6))])
+    name, md5 = write("batches.meta", {"label_names": ["x"] * 10})
+    monkeypatch.setattr(source, "meta", {"filename": name, "key": "label_names", "md5": md5})
+    return folder
+
+
+def test_cifar_images_keep_their_order_and_channels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write_cifar(tmp_path, monkeypatch)
+    dataset = CIFAR10(Limit(3, None), (0.1, 0.2, 0.3), (1.0, 1.0, 1.0))
+
+    train = dataset.load(tmp_path, "train", seed=0)
+
+    assert train.pixels.shape == (3, *dataset.shape())
+    assert train.pixels[:][:, :, 0, 0].tolist() == [[11, 12, 13], [14, 15, 16], [21, 22, 23]]
+    assert train.labels.tolist() == [1, 9, 2]
+    assert train.ids == ("cifar10/train/00000", "cifar10/train/00001", "cifar10/train/00002")
+    assert dataset.normalisation() == Normalisation((0.1, 0.2, 0.3), (1.0, 1.0, 1.0))
+
+
+@pytest.mark.parametrize("name", ["data_batch_2", "test_batch", "batches.meta"])
+def test_a_damaged_cifar_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    folder = _write_cifar(tmp_path, monkeypatch)
+    (folder / name).write_bytes((folder / name).read_bytes()[:-1] + b"x")
+
+    with pytest.raises(DataError, match=f"{name}: is not the published file, by its md5"):
+        CIFAR10(None, BLACK, WHITE).load(tmp_path, "train", seed=0)
+
+
+def test_a_missing_cifar_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (_write_cifar(tmp_path, monkeypatch) / "data_batch_4").unlink()
+    monkeypatch.setattr(torchvision.datasets.CIFAR10, "download", _no_network)
+
+    with pytest.raises(DataError, match=r"data_batch_4: no such file, and the download failed"):
+        CIFAR10(None, BLACK, WHITE).load(tmp_path, "train", seed=0)
+
+
+def _write_svhn(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = root / "test_32x32.mat"
+    pixels = np.broadcast_to(np.array([[1, 4], [2, 5], [3, 6]], np.uint8), (32, 32, 3, 2))
+    scipy.io.savemat(path, {"X": pixels, "y": np.array([[10], [7]], np.uint8)})
+    md5 = hashlib.md5(path.read_bytes()).hexdigest()
+    listed = {**torchvision.datasets.SVHN.split_list, "test": ["http://nowhere/", path.name, md5]}
+    monkeypatch.setattr(torchvision.datasets.SVHN, "split_list", listed)
+    return path
+
+
+def test_svhn_calls_a_zero_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write_svhn(tmp_path, monkeypatch)
+    dataset = SVHN(None, HALF, HALF)
+
+    test = dataset.load(tmp_path, "test", seed=0)
+
+    assert test.labels.tolist() == [0, 7]
+    assert test.pixels.shape == (2, *dataset.shape())
+    assert test.pixels[:][:, :, 0, 0].tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert test.ids == ("svhn/test/00000", "svhn/test/00001")
+    assert dataset.normalisation() == Normalisation(HALF, HALF)
+    assert dataset.classes(tmp_path)[test.labels[1]] == "7"
+
+
+def test_a_damaged_svhn_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write_svhn(tmp_path, monkeypatch).write_bytes(b"x")
+
+    with pytest.raises(DataError, match=r"test_32x32.mat: is not the published file, by its md5"):
+        SVHN(None, BLACK, WHITE).load(tmp_path, "test", seed=0)
+
+
+def test_a_missing_svhn_file_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _write_svhn(tmp_path, monkeypatch)
+    content = path.read_bytes()
+    path.unlink()
+    monkeypatch.setattr(torchvision.datasets.SVHN, "download", lambda _: path.write_bytes(content))
+
+    assert len(SVHN(None, BLACK, WHITE).load(tmp_path, "test", seed=0).ids) == 2
+
+
+def test_a_missing_svhn_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torchvision.datasets.SVHN, "download", _no_network)
+
+    with pytest.raises(DataError, match=r"train_32x32.mat: no such file, and the download failed"):
+        SVHN(None, BLACK, WHITE).load(tmp_path, "train", seed=0)
+
+
+# Folders of images
+
+
+def _folder(**changes: object) -> ImageFolder:
+    return registry.build("d", DATASETS, "image_folder", {**FOLDER, "folder": "pets", **changes})
+
+
+@pytest.fixture
+def pets(tmp_path: Path) -> Path:
+    """Two classes of images in two splits, of several sizes and modes, with files that are no images."""
+    for split in ("train", "val"):
+        for label, name in enumerate(("cat", "dog")):
+            place = tmp_path / "pets" / split / name
+            place.mkdir(parents=True)
+            Image.new("RGB", (20, 10), (100 + label, 0, 7)).save(place / "b.png")
+            Image.new("L", (8, 30), 50 + label).save(place / "a.PNG")
+            (place / "notes.txt").touch()
+            (place / "._a.png").touch()
+        (tmp_path / "pets" / split / "README").touch()
+    return tmp_path
+
+
+def test_images_come_by_class_and_name_as_three_channels(pets: Path) -> None:
+    dataset = _folder()
+
+    test = dataset.load(pets, "test", seed=0)
+
+    assert dataset.classes(pets) == ("cat", "dog")
+    assert test.ids == tuple(f"pets/val/{name}" for name in ("cat/a.PNG", "cat/b.png", "dog/a.PNG", "dog/b.png"))
+    assert test.labels.tolist() == [0, 0, 1, 1]
+    assert test.pixels.shape == (4, *dataset.shape())
+    assert test.pixels[:][:, :, 0, 0].tolist() == [[50] * 3, [100, 0, 7], [51] * 3, [101, 0, 7]]
+
+
+def test_images_are_decoded_only_when_asked_for(pets: Path) -> None:
+    (pets / "pets" / "train" / "dog" / "b.png").write_bytes(b"not an image")
+    train = _folder().load(pets, "train", seed=0)
+
+    assert len(train.pixels[:3]) == 3
+    with pytest.raises(DataError, match=r"pets/train/dog/b.png: cannot be read as an image .*; replace it"):
+        train.pixels[3:]
+
+
+@pytest.mark.parametrize("keep", [0.3, 0.7, 0.95])
+def test_a_truncated_image_is_refused(pets: Path, keep: float) -> None:
+    path = pets / "pets" / "train" / "cat" / "a.PNG"
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 40, 3), np.uint8)).save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(keep * len(whole))])
+
+    with pytest.raises(DataError, match=r"a.PNG: cannot be read as an image"):
+        _folder().load(pets, "train", seed=0).pixels[:1]
+
+
+def test_one_image_has_no_sample_axis(pets: Path) -> None:
+    assert _folder().load(pets, "train", seed=0).pixels[1].shape == (3, 8, 8)
+
+
+def test_images_smaller_than_the_crop_are_refused_where_nothing_is_resized(pets: Path) -> None:
+    pixels = _folder(resize=None, size=9).load(pets, "train", seed=0).pixels
+
+    assert pixels[1:2].shape == (1, 3, 9, 9)
+    with pytest.raises(DataError, match=r"a.PNG: is 8 × 30; it should be at least 9 each way, or resized"):
+        pixels[:1]
+
+
+@pytest.mark.parametrize(
+    ("categories", "names"), [(1, ("cat",)), (["dog", "cat"], ("dog", "cat")), (["dog"], ("dog",)), (2, ("cat", "dog"))]
+)
+def test_classes_are_the_ones_asked_for_in_that_order(pets: Path, categories: object, names: tuple[str, ...]) -> None:
+    dataset = _folder(categories=categories)
+    train = dataset.load(pets, "train", seed=0)
+
+    assert dataset.classes(pets) == names
+    assert [name.split("/")[2] for name in train.ids] == [names[label] for label in train.labels]
+
+
+@pytest.mark.parametrize(
+    ("categories", "message"),
+    [
+        (3, r"pets/train: has 2 class folders; it should have at least 3"),
+        (["dot"], r"pets/train: has no class dot; did you mean dog\?"),
+        (["../val/cat"], r"has no class ../val/cat"),
+    ],
+)
+def test_classes_that_are_not_there_are_refused(pets: Path, categories: object, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        _folder(categories=categories).classes(pets)
+
+
+def test_a_folder_without_classes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pets" / "train").mkdir(parents=True)
+
+    with pytest.raises(DataError, match=r"pets/train: has 0 class folders; it should have at least 1"):
+        _folder().classes(tmp_path)
+
+
+def test_a_class_that_only_one_split_has_is_refused(pets: Path) -> None:
+    (pets / "pets" / "train" / "bird").mkdir()
+
+    with pytest.raises(DataError, match=r"pets/val/bird: no such folder; every split should have one"):
+        _folder(categories=["bird"]).load(pets, "test", seed=0)
+    with pytest.raises(DataError, match=r"pets/train/bird: holds no image; it should hold some, named .bmp"):
+        _folder(categories=["bird"]).load(pets, "train", seed=0)
+
+
+def test_missing_folders_are_named(tmp_path: Path) -> None:
+    assert [line.split(": ")[0] for line in _folder().missing(tmp_path)] == [
+        os.fspath(tmp_path / "pets" / split) for split in ("train", "val")
+    ]
+    with pytest.raises(DataError, match=r"pets/train: no such folder; it should hold a folder of images a class"):
+        _folder().load(tmp_path, "test", seed=0)
+
+
+def test_folders_that_are_there_are_not_missed(pets: Path) -> None:
+    assert list(_folder().missing(pets)) == []
+
+
+def test_the_split_may_lie_in_the_folder_of_raw_files_itself(pets: Path) -> None:
+    train = _folder(folder=".", train="pets/train").load(pets, "train", seed=0)
+
+    assert train.ids[0] == "pets/train/cat/a.PNG"

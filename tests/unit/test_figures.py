@@ -1,0 +1,280 @@
+import inspect
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+from matplotlib.axes import Axes
+
+import pipeline
+from pipeline.errors import ParamsError
+from pipeline.figures import FIGURES
+from pipeline.figures.base import Evidence, Figure
+from pipeline.figures.example import CUTS, MODELS, SEEDS, example_evidence
+from pipeline.figures.style import COLOURS, FAINT, INK, LINES, PAPER, colour, rendered, settings
+from pipeline.registry import build, lookup
+
+OPTIONS: dict[str, dict[str, object]] = {
+    "accuracy_by_cut": {"width": 7.0},
+    "cka": {"width": 7.5, "index": "linear_cka"},
+    "learning_curves": {"width": 6.0, "scale": "log"},
+    "rank_by_cut": {"width": 7.0, "rank": "numerical", "scale": "linear"},
+    "swatches": {"width": 7.0, "per_class": 2, "classes": 10},
+}
+
+
+def figure(name: str, **options: object) -> Figure:
+    return build(f"figures.{name}", FIGURES, name, OPTIONS[name] | options)
+
+
+@pytest.fixture(scope="module")
+def evidence() -> Evidence:
+    return example_evidence()
+
+
+def of_reference(axes: Axes) -> np.ndarray:
+    """Heights of the dashed line."""
+    return next(
+        np.asarray(line.get_ydata())
+        for line in axes.lines
+        if line.get_linestyle() == "--" and np.size(line.get_xdata())
+    )
+
+
+def first_band(axes: Axes) -> np.ndarray:
+    """Corners of the first sender's band, x and y."""
+    return np.asarray(axes.collections[0].get_paths()[0].vertices)
+
+
+def pixels(axes: Axes) -> np.ndarray:
+    """The numbers of the one image; NaN where it is blank."""
+    shown = np.ma.asarray(axes.images[0].get_array())
+    return shown.filled(np.nan) if shown.dtype.kind == "f" else shown.filled()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_is_drawn_at_the_width_asked_for(name: str, evidence: Evidence):
+    assert figure(name, width=5.5).draw(evidence).get_figwidth() == 5.5
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_same_evidence_gives_the_same_bytes(name: str, evidence: Evidence):
+    first, second = rendered(figure(name), evidence), rendered(figure(name), example_evidence())
+
+    assert first == second
+    assert first["svg"].startswith(b"<?xml")
+    assert first["pdf"].startswith(b"%PDF")
+
+
+def test_another_process_with_other_hashes_gives_the_same_bytes(evidence: Evidence):
+    code = (
+        "import hashlib; from pipeline.figures.rank_by_cut import RankByCut; "
+        "from pipeline.figures.style import rendered; from pipeline.figures.example import example_evidence; "
+        "files = rendered(RankByCut(7.0, 'numerical', 'linear'), example_evidence()); "
+        "print(hashlib.sha256(files['svg'] + files['pdf']).hexdigest())"
+    )
+    root = str(Path(pipeline.__file__).parents[1])
+
+    def digest(seed: str) -> str:
+        environment = {"PYTHONPATH": root, "PYTHONHASHSEED": seed}
+        return subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, env=environment, check=True
+        ).stdout.decode()
+
+    assert digest("1") == digest("2")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_file_says_when_it_was_made(name: str, evidence: Evidence):
+    files = rendered(figure(name), evidence)
+
+    assert b"<dc:date>" not in files["svg"]
+    assert b"CreationDate" not in files["pdf"]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_letters_are_drawn_and_need_no_font(name: str, evidence: Evidence):
+    svg = rendered(figure(name), evidence, ["svg"])["svg"].decode()
+
+    assert "<text" not in svg
+    assert "#DejaVuSans-" in svg
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_says_what_it_shows(name: str):
+    first, *rest = (inspect.getdoc(lookup("figures", FIGURES, name)) or "").split("\n\n")
+
+    assert first.endswith(".")
+    assert rest
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("width", [0.5, 41, float("nan")])
+def test_a_width_that_cannot_be_meant_is_refused(name: str, width: float):
+    with pytest.raises(ParamsError, match=rf"figures\.{name}\.width: is {width:g} inches; it should be from 1 to 40"):
+        figure(name, width=width)
+
+
+@pytest.mark.parametrize(("option", "limit"), [("per_class", 4), ("classes", 20)])
+def test_swatches_beyond_what_is_kept_are_refused(option: str, limit: int):
+    for value in (0, limit + 1):
+        with pytest.raises(
+            ParamsError, match=rf"figures\.swatches\.{option}: is {value}; it should be from 1 to {limit}"
+        ):
+            figure("swatches", **{option: value})
+
+
+def test_an_index_that_was_not_computed_is_refused(evidence: Evidence):
+    with pytest.raises(
+        ParamsError, match=r"figures\.cka\.index: linear_cca was not measured; did you mean linear_cka\?"
+    ):
+        figure("cka", index="linear_cca").draw(evidence)
+
+
+def test_accuracy_has_a_panel_for_each_receiver_and_objective(evidence: Evidence):
+    other = evidence.cells.assign(receiver="bw")
+    both = replace(evidence, cells=pandas.concat([evidence.cells, other]))
+    titles = [axes.get_title("left") or axes.get_title() for axes in figure("accuracy_by_cut").draw(both).axes]
+
+    assert titles == [
+        f"into {receiver} by the {how} objective" for receiver in ("digit", "bw") for how in ("task", "direct")
+    ]
+
+
+def test_the_dashed_line_is_the_receivers_own_accuracy_on_the_data_of_the_stitches(evidence: Evidence):
+    drawing = figure("accuracy_by_cut").draw(evidence)
+
+    for axes in drawing.axes:
+        assert of_reference(axes) == pytest.approx([(0.98 + 0.976) / 2] * 2)
+
+
+def test_the_dashed_line_of_ranks_counts_each_seed_once(evidence: Evidence):
+    drawing = figure("rank_by_cut").draw(evidence)
+    own = evidence.audits[evidence.audits["measure"] == "receiver_numerical"]
+    expected = [own[(own["receiver_cut"] == cut) & (own["sender"] == "bw")]["value"].mean() for cut in CUTS]
+
+    assert of_reference(drawing.axes[0]) == pytest.approx(expected)
+
+
+def test_every_cell_has_a_mark(evidence: Evidence):
+    axes = figure("accuracy_by_cut").draw(evidence).axes[1]
+    marked = [line for line in axes.lines if line.get_linestyle() == "None"]
+    heights = sorted(float(height) for line in marked for height in np.asarray(line.get_ydata()))
+    direct = evidence.cells[evidence.cells["objective"] == "direct"]
+
+    assert heights == sorted(direct["value"])
+
+
+def test_bands_of_accuracy_reach_from_the_lowest_result_to_the_highest(evidence: Evidence):
+    axes = figure("accuracy_by_cut").draw(evidence).axes[1]
+    band = first_band(axes)
+    first = evidence.cells[(evidence.cells["objective"] == "direct") & (evidence.cells["sender"] == MODELS[0])]
+
+    assert band[:, 1].min() == min(first["value"])
+    assert band[:, 1].max() == max(first["value"])
+
+
+def test_one_seed_has_no_deviation_and_is_drawn(evidence: Evidence):
+    alone = replace(evidence, audits=evidence.audits[evidence.audits["seed"] == 0])
+    axes = figure("rank_by_cut").draw(alone).axes[0]
+    band = first_band(axes)
+    ranks = alone.audits[(alone.audits["measure"] == "numerical") & (alone.audits["objective"] == "task")]
+
+    assert set(band[:, 1]) == set(ranks[ranks["sender"] == MODELS[0]]["value"])
+
+
+def test_cuts_stand_in_the_receivers_order_and_not_the_alphabets(evidence: Evidence):
+    backwards = {model: list(reversed(cuts)) for model, cuts in evidence.cuts.items()}
+    axes = figure("accuracy_by_cut").draw(replace(evidence, cuts=backwards)).axes[0]
+
+    assert [label.get_text() for label in axes.get_xticklabels()] == list(reversed(CUTS))
+
+
+def test_a_model_has_one_colour_in_all_figures(evidence: Evidence):
+    without = replace(evidence, cells=evidence.cells[evidence.cells["sender"] != "correlated"])
+    axes = figure("accuracy_by_cut").draw(without).axes[0]
+
+    assert axes.lines[0].get_color() == COLOURS[1]
+    assert colour(list(evidence.cuts), "digit") == COLOURS[1]
+
+
+def test_the_map_shows_each_pair_where_its_names_say(evidence: Evidence):
+    drawing = figure("cka").draw(evidence)
+    layers = [(model, cut) for model in MODELS for cut in CUTS]
+    rows = evidence.similarity
+
+    for axes, seed in zip(drawing.axes, SEEDS, strict=False):
+        shown = pixels(axes)
+        down, across = layers.index(("digit", "layer2")), layers.index(("bw", "conv1"))
+        pair = rows[(rows["model"] == "digit") & (rows["seed"] == 0) & (rows["cut"] == "layer2")]
+        pair = pair[(pair["other_model"] == "bw") & (pair["other_seed"] == seed) & (pair["other_cut"] == "conv1")]
+        assert shown[down, across] == pair["value"].item()
+
+
+def test_a_pair_that_was_not_compared_stays_blank(evidence: Evidence):
+    fewer = evidence.similarity[evidence.similarity["other_model"] != "bw"]
+    shown = pixels(figure("cka").draw(replace(evidence, similarity=fewer)).axes[0])
+
+    assert np.isnan(shown[:, -len(CUTS) :]).all()
+    assert not np.isnan(shown[:, : -len(CUTS)]).any()
+
+
+def test_one_seed_has_one_map(evidence: Evidence):
+    rows = evidence.similarity
+    alone = rows[(rows["seed"] == 0) & (rows["other_seed"] == 0)]
+
+    assert sum(len(axes.images) for axes in figure("cka").draw(replace(evidence, similarity=alone)).axes) == 1
+
+
+def test_layers_too_many_to_be_named_are_not(evidence: Evidence):
+    many = {model: [f"layer{i}" for i in range(40)] for model in MODELS}
+    axes = figure("cka").draw(replace(evidence, cuts=many)).axes[0]
+
+    assert not any(label.get_text() for label in axes.get_xticklabels())
+    assert {text.get_text() for text in axes.texts} == {model.replace("_", " ") for model in MODELS}
+
+
+def test_swatches_show_the_images_unchanged(evidence: Evidence):
+    drawing = figure("swatches", per_class=1, classes=2).draw(evidence)
+    shown = pixels(drawing.axes[1])
+
+    assert (shown[:, :28] == evidence.swatches["digit"]["0"][0]).all()
+    assert (shown[:, 28:] == evidence.swatches["digit"]["1"][0]).all()
+
+
+def test_a_class_with_too_few_images_is_filled_with_blanks(evidence: Evidence):
+    one = {"0": evidence.swatches["bw"]["0"][:1]}
+    shown = pixels(figure("swatches").draw(replace(evidence, swatches={"bw": one})).axes[0])
+
+    assert shown.shape == (28, 56, 3)
+    assert (shown[:, 28:] == 255).all()
+    assert (shown[:, :28] == one["0"][0]).all()
+
+
+def test_each_network_has_a_learning_curve_and_each_model_a_name(evidence: Evidence):
+    drawing = figure("learning_curves").draw(evidence)
+
+    assert len(drawing.axes[0].lines) == len(MODELS) * len(SEEDS)
+    assert [text.get_text() for text in drawing.legends[0].get_texts()] == [model.replace("_", " ") for model in MODELS]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_nothing_reaches_beyond_the_edge(name: str, evidence: Evidence):
+    with settings():
+        drawing = figure(name).draw(evidence)
+        drawing.draw_without_rendering()
+        box = drawing.get_tightbbox()
+
+    assert min(box.x0, box.y0) >= 0
+    assert box.x1 <= drawing.get_figwidth()
+    assert box.y1 <= drawing.get_figheight()
+
+
+def test_the_palette_and_the_page_colours_are_all_different():
+    colours = [*COLOURS, INK, FAINT, LINES, PAPER]
+    assert len(set(colours)) == len(colours)
+    assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in colours)

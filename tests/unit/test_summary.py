@@ -1,0 +1,156 @@
+from dataclasses import replace
+
+import pandas
+import pytest
+from pandas import DataFrame
+
+from pipeline.figures.base import Evidence
+from pipeline.figures.example import example_evidence
+from pipeline.figures.tables import distinct, groups, series, summarised, where
+from pipeline.summary import KEYS, accuracy_plot, cell_table, finding, metrics, network_table, reaches
+
+PLACE = {"seed": 0, "data": "d", "sender_cut": "a", "receiver_cut": "b", "map": "m", "objective": "task"}
+
+
+def evidence(accuracies: dict[str, float], receiver: float = 0.9) -> Evidence:
+    """One cell from each sender into r, whose own accuracy is `receiver`; ranks 5 of 10, similarity 0.25."""
+    cells = [{"sender": sender, "receiver": "r", **PLACE, "value": value} for sender, value in accuracies.items()]
+    audits = [
+        {**cell, "measure": name, "value": rank} for cell in cells for name, rank in (("k", 5), ("receiver_k", 10))
+    ]
+    pairs = [
+        {"data": "d", "model": sender, "seed": 0, "cut": "a", "other_model": "r", "other_seed": 0, "other_cut": "b"}
+        for sender in accuracies
+    ]
+    return Evidence(
+        cells=DataFrame(cells).assign(measure="accuracy"),
+        audits=DataFrame(audits),
+        networks=DataFrame([{"model": "r", "seed": 0, "data": "d", "measure": "accuracy", "value": receiver}]),
+        curves=DataFrame(),
+        similarity=DataFrame(pairs).assign(measure="cka", value=0.25),
+        cuts={},
+        swatches={},
+    )
+
+
+def test_a_cell_stands_beside_its_receiver_its_ranks_and_its_similarity():
+    (row,) = cell_table(evidence({"s": 0.95})).to_dict("records")
+
+    assert {key: row[key] for key in KEYS} == {"sender": "s", "receiver": "r", **PLACE}
+    assert row["accuracy"] == 0.95
+    assert row["unstitched"] == 0.9
+    assert row["difference"] == pytest.approx(0.05)
+    assert (row["k"], row["receiver_k"], row["cka"]) == (5, 10, 0.25)
+
+
+def test_similarity_is_that_from_the_sender_to_the_receiver_and_not_back():
+    given = evidence({"s": 0.95})
+    swap = {"model": "other_model", "other_model": "model", "cut": "other_cut", "other_cut": "cut"}
+    back = given.similarity.rename(columns=swap).assign(value=0.75)
+    both = pandas.concat([back, given.similarity])
+
+    assert list(cell_table(replace(given, similarity=both))["cka"]) == [0.25]
+
+
+def test_cells_keep_the_order_they_were_given_in():
+    table = cell_table(evidence({"z": 0.9, "a": 0.9, "m": 0.9}))
+
+    assert list(table["sender"]) == ["z", "a", "m"]
+
+
+def test_other_measures_of_a_cell_are_kept():
+    given = evidence({"s": 0.95})
+    cells = pandas.concat([given.cells, given.cells.assign(measure="loss", value=0.3)])
+
+    assert list(cell_table(replace(given, cells=cells))["loss"]) == [0.3]
+
+
+def test_an_accuracy_equal_to_the_receivers_reaches_it():
+    table = cell_table(evidence({"below": 0.8999, "equal": 0.9, "above": 0.9001}))
+
+    assert list(reaches(table)) == [False, True, True]
+
+
+def test_the_finding_counts_cells_and_names_the_control():
+    first, *_ = finding(cell_table(evidence({"s": 0.95, "t": 0.5, "r": 0.9})), ["k"], ["cka"])
+
+    assert first.startswith("2 of 3 cells classify the test images of d at least as well as their receiver does")
+    assert "By objective: task 2 of 3." in first
+    assert "By sender: s 1 of 1, t 0 of 1, r 1 of 1." in first
+    assert "into itself, a control, 1 of 1 do" in first
+
+
+def test_the_finding_says_how_far_apart_the_networks_of_working_stitches_are():
+    _, second, third = finding(cell_table(evidence({"s": 0.95, "r": 0.9})), ["k"], ["cka"])
+
+    assert "whose sender is another model than the receiver: 1." in second
+    assert "0.50 to 0.50 (0.50) times the receiver’s own k rank; cka of 0.25 to 0.25 (0.25)" in second
+    assert "does not show that the two networks use or carry the same information" in third
+
+
+def test_where_only_the_control_works_nothing_is_said_of_other_networks():
+    assert len(finding(cell_table(evidence({"s": 0.5, "r": 0.9})), ["k"], ["cka"])) == 2
+
+
+def test_where_nothing_works_the_stitch_may_be_why():
+    _, last = finding(cell_table(evidence({"s": 0.5})), ["k"], ["cka"])
+
+    assert last.startswith("No cell reaches its receiver’s accuracy.")
+
+
+@pytest.mark.parametrize("accuracies", [{"s": 1.0}, {"s": 0.0}, {"s": 0.95, "r": 0.95}])
+def test_the_finding_never_calls_networks_similar(accuracies: dict[str, float]):
+    text = " ".join(finding(cell_table(evidence(accuracies)), ["k"], ["cka"]))
+
+    assert "are similar" not in text
+    assert "is similar" not in text
+
+
+def test_metrics_hold_shares_and_means_of_each_receiver_and_objective():
+    found = metrics(cell_table(evidence({"s": 0.95, "t": 0.5})), ["cka"])
+
+    assert found == {
+        "r": {
+            "task": {
+                "accuracy_mean": 0.725,
+                "accuracy_min": 0.5,
+                "unstitched_accuracy": 0.9,
+                "share_at_or_above_unstitched": 0.5,
+                "cka_mean": 0.25,
+            }
+        }
+    }
+
+
+def test_the_plot_has_a_mean_for_each_sender_cut_and_objective():
+    given = example_evidence()
+    plot = accuracy_plot(cell_table(given))
+    cells = where(given.cells, sender="bw", receiver_cut="layer3", objective="direct")
+    (row,) = where(plot, sender="bw", cut="layer3", objective="direct").to_dict("records")
+
+    assert len(plot) == 50
+    assert row["accuracy"] == pytest.approx(series(cells, "value").mean())
+    assert row["unstitched"] == pytest.approx(0.978)
+
+
+def test_networks_show_what_they_reach_on_their_own_data_and_on_that_of_the_stitches():
+    rows = [("r", 0, "own", 0.99), ("r", 0, "d", 0.4), ("s", 0, "d", 1.0)]
+    networks = DataFrame(rows, columns=["model", "seed", "data", "value"]).assign(measure="accuracy")
+    table = network_table(networks, {"r": "own", "s": "d"}, "d")
+
+    assert table.to_dict("list") == {
+        "model": ["r", "s"],
+        "seed": [0, 0],
+        "own_data": ["own", "d"],
+        "own_accuracy": [0.99, 1.0],
+        "accuracy": [0.4, 1.0],
+    }
+
+
+def test_tables_are_read_in_the_order_of_their_rows():
+    table = DataFrame({"key": ["z", "a", "z"], "value": [1.0, 2.0, 3.0]})
+
+    assert distinct(table, "key") == ["z", "a"]
+    assert [key for (key,), _ in groups(table, "key")] == ["z", "a"]
+    assert list(summarised(table, ["key"], "value", mean="mean", top="max")["mean"]) == [2.0, 2.0]
+    assert list(where(table, key="z", value=3.0).index) == [2]
