@@ -36,5 +36,5 @@ class Behind:
             if self._error is None:
                 try:
                     call[0](*call[1])
-                except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+                except BaseException as error:
                     self._error = error

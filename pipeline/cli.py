@@ -141,6 +141,21 @@ def cuts(model: str, shape: str) -> None:
         click.echo(line)
 
 
+@main.command()
+@click.option("--remote", default="", metavar="NAME", help="A remote of DVC's; the default one by default.")
+@click.option("--dry-run", is_flag=True, help="Only look.")
+def mend(remote: str, dry_run: bool) -> None:
+    """Check what a remote holds of the study in this folder, and push again what is damaged there."""
+    from pipeline import mending
+
+    read, findings = mending.mend(remote, dry_run)
+    for finding in findings:
+        click.echo(f"mended: {finding}" if finding.mended else f"error: {finding}", err=not finding.mended)
+    click.echo(f"{read} objects read on the remote, {len(findings)} not right")
+    if not all(finding.mended for finding in findings):
+        raise SystemExit(BAD_INPUT)
+
+
 @main.group()
 def study() -> None:
     """Make studies."""

@@ -10,7 +10,7 @@ The front ends with the cut's node and the tail begins after it, each a module w
 """
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -87,7 +87,7 @@ class Cuttable:
         self._names = {name for found in names.values() for name in found}
         self.cuts: tuple[Cut, ...] = tuple(self._legal_cuts(names))
 
-    def _legal_cuts(self, names: dict[str, list[str]]) -> Iterable[Cut]:
+    def _legal_cuts(self, names: dict[str, list[str]]) -> Iterator[Cut]:
         for node in _gateways(self._module.graph):
             shape = _batch_shape(node)
             if shape is not None and node.name in names:
@@ -211,13 +211,15 @@ def _probe(module: fx.GraphModule, shape: Shape) -> None:
             raise ModelError(f"the model: does not take inputs of {'x'.join(map(str, shape))}: {reason}") from error
 
 
-def _gateways(graph: fx.Graph) -> Iterable[fx.Node]:
+def _gateways(graph: fx.Graph) -> Iterator[fx.Node]:
     """The nodes that every path from the input to the output goes through, in order."""
     start = next(node for node in graph.nodes if node.op == "placeholder")
     end = _output(graph)
     for node in graph.nodes:
-        if node.op not in ("placeholder", "get_attr", "output") and start not in _needed([end], node) and (
-            start in _needed([node], None)
+        if (
+            node.op not in ("placeholder", "get_attr", "output")
+            and start not in _needed([end], node)
+            and (start in _needed([node], None))
         ):
             yield node
 

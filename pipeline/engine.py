@@ -15,7 +15,9 @@ from pipeline.progress import progress
 Task = TypeVar("Task")
 
 
-def run(tasks: Sequence[Task], function: Callable[[Task], None], done: Callable[[Task], bool], slots: int, what: str) -> None:
+def run(
+    tasks: Sequence[Task], function: Callable[[Task], None], done: Callable[[Task], bool], slots: int, what: str
+) -> None:
     """Calls `function` for every task that is not done, `slots` at a time.
 
     One slot works in this process. More are spawned, never forked: a forked child inherits locks that

@@ -1,7 +1,7 @@
 """From the files of a study to its evidence; what to read follows from params alone."""
 
 import json
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ def _all(columns: list[str], files: Iterable[Path]) -> DataFrame:
     return pandas.concat([read_rows(path, columns) for path in files], ignore_index=True)
 
 
-def _accuracies(params: Params) -> Iterable[Path]:
+def _accuracies(params: Params) -> Iterator[Path]:
     for (name, model), seed in product(params.models.items(), params.seeds):
         yield paths.network(name, seed) / "rows.csv"
         # On its own dataset a network was tested when it was trained.
@@ -78,7 +78,7 @@ def _accuracies(params: Params) -> Iterable[Path]:
         yield from (paths.unstitched(name, seed, dataset) for dataset in others)
 
 
-def _curves(params: Params) -> Iterable[DataFrame]:
+def _curves(params: Params) -> Iterator[DataFrame]:
     for model, seed in product(params.models, params.seeds):
         curve = read_rows(paths.network(model, seed) / "curve.csv", _CURVE)
         yield DataFrame({"model": model, "seed": seed}, index=curve.index).join(curve)

@@ -51,7 +51,12 @@ def _file(module: str) -> Path | None:
     if parts[0] != PACKAGE.name:
         return None
     path = PACKAGE.joinpath(*parts[1:])
-    candidates = [path.with_suffix(".py"), path / "__init__.py", path.parent.with_suffix(".py"), path.parent / "__init__.py"]
+    candidates = [
+        path.with_suffix(".py"),
+        path / "__init__.py",
+        path.parent.with_suffix(".py"),
+        path.parent / "__init__.py",
+    ]
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 

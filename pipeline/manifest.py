@@ -18,7 +18,9 @@ REMEDY = "remove it, then pull it again or run dvc repro"
 def write(folder: Path, known: Mapping[Path, str]) -> None:
     """The folder's manifest, beside what it lists; `known` checksums are not computed again."""
     files = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    body = {name: [path.stat().st_size, known.get(path) or checksum(path)] for name, path in files.items() if name != NAME}
+    body = {
+        name: [path.stat().st_size, known.get(path) or checksum(path)] for name, path in files.items() if name != NAME
+    }
     write_json(folder / NAME, {"files": body, "digest": digest(body)})
 
 
@@ -46,7 +48,7 @@ def verify(folder: Path) -> None:
     note = paths.scratch("verified", digest(str(folder.resolve()), files, stats))
     if note.exists():
         return
-    for name, (size, crc) in files.items():
+    for name, (_, crc) in files.items():
         if checksum(folder / name) != crc:
             raise StoreError(f"{folder}: {name} does not match its checksum; {REMEDY}")
     write_text(note, "")

@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 from pipeline import paths
-from pipeline.arrays import Shape
 from pipeline.errors import DataError
 from pipeline.models import ARCHITECTURES
 from pipeline.params import BaseRecipe
@@ -25,7 +24,7 @@ class Plan:
     code: str  # digest of the code that the architecture is made of
     dataset: str
     data: str  # digest of the prepared dataset
-    shape: Shape
+    shape: tuple[int, int, int]
     classes: int
     recipe: BaseRecipe
     weights: str

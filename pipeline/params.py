@@ -6,7 +6,7 @@ nothing defines. Options of variants stay plain mappings until `registry.build` 
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -40,8 +40,10 @@ class Machine:
     slots: int  # tasks of one stage at a time, each in a process of its own beyond the first
 
     def __post_init__(self) -> None:
-        _require(bool(re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device)),
-                 f"device: {self.device} is not a device; choose from auto, cpu, cuda, cuda:N, mps")
+        _require(
+            bool(re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device)),
+            f"device: {self.device} is not a device; choose from auto, cpu, cuda, cuda:N, mps",
+        )
         _require(self.memory_gb > 0, f"memory_gb: is {self.memory_gb:g}; it should be above 0")
         _require(self.slots >= 1, f"slots: is {self.slots}; it should be 1 or more")
 
@@ -71,8 +73,10 @@ class Recipe:
         _require(0 <= self.momentum < 1, f"momentum: is {self.momentum:g}; it should be from 0 to below 1")
         _require(self.weight_decay >= 0, f"weight_decay: is {self.weight_decay:g}; it should be 0 or more")
         _require(self.epochs >= 1, f"epochs: is {self.epochs}; it should be 1 or more")
-        _require(0 <= self.warmup_epochs <= self.epochs,
-                 f"warmup_epochs: is {self.warmup_epochs}; it should be from 0 to the {self.epochs} epochs")
+        _require(
+            0 <= self.warmup_epochs <= self.epochs,
+            f"warmup_epochs: is {self.warmup_epochs}; it should be from 0 to the {self.epochs} epochs",
+        )
         _require(self.batch >= 1, f"batch: is {self.batch}; it should be 1 or more")
 
 
@@ -164,7 +168,7 @@ def read_yaml(path: Path) -> object:
         raise ParamsError(f"{path}: is not YAML: {' '.join(str(error).split())}; it should be UTF-8 text") from error
 
 
-def problems(params: Params) -> Iterable[ParamsError]:
+def problems(params: Params) -> Iterator[ParamsError]:
     """What is wrong with the names in `params`: unsafe, or used but not defined."""
     for section in ("datasets", "architectures", "recipes", "models"):
         for name in getattr(params, section):
@@ -190,12 +194,12 @@ def problems(params: Params) -> Iterable[ParamsError]:
             yield ParamsError(f"{where}: is empty; it should name at least one")
 
 
-def _undefined(where: str, name: str, known: Iterable[str] | Mapping[str, object]) -> Iterable[ParamsError]:
+def _undefined(where: str, name: str, known: Iterable[str] | Mapping[str, object]) -> Iterator[ParamsError]:
     if name not in known:
         yield ParamsError(f"{where}: {name} is not defined; {choices(name, known)}")
 
 
-def _repeated(where: str, params: Params) -> Iterable[ParamsError]:
+def _repeated(where: str, params: Params) -> Iterator[ParamsError]:
     names = params.extract.datasets if where == "extract.datasets" else getattr(params, where)
     if not names:
         yield ParamsError(f"{where}: is empty; it should name at least one")

@@ -1,9 +1,9 @@
 """Prepared datasets: arrays in a fixed layout, whatever they came from.
 
-    DATASET/meta.json            classes, shape, normalisation, and digests of what lies beside it
-    DATASET/train/inputs.npy     N × C × H × W bytes; likewise test/
-    DATASET/train/labels.npy
-    DATASET/train/ids.txt        one sample id a line
+DATASET/meta.json            classes, shape, normalisation, and digests of what lies beside it
+DATASET/train/inputs.npy     N × C × H × W bytes; likewise test/
+DATASET/train/labels.npy
+DATASET/train/ids.txt        one sample id a line
 """
 
 import json
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pipeline.arrays import Labels, Shape
+from pipeline.arrays import Labels
 from pipeline.errors import DataError
 
 
@@ -39,7 +39,7 @@ class SplitData:
 class Prepared:
     name: str
     classes: tuple[str, ...]
-    shape: Shape
+    shape: tuple[int, int, int]
     digest: str  # of inputs, labels, ids and normalisation
     samples: dict[str, str]  # digest of the ordered ids, by split
     splits: dict[str, SplitData]

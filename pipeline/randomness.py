@@ -1,7 +1,7 @@
 """Every random number descends from the study's one seed and the name of what it is for."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import numpy as np
@@ -19,13 +19,13 @@ def generator(root: int, *names: object) -> np.random.Generator:
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[None]:
+def seeded(seed: int) -> Generator[None, None, None]:
     """Torch's global generator set to `seed` inside, and put back afterwards.
 
     For the places where torch takes no generator: layer initialisation and dropout.
     """
     import torch
 
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
+    with torch.random.fork_rng():  # pyright: ignore[reportUnknownMemberType]
+        torch.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
         yield

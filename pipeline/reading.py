@@ -4,7 +4,7 @@ What fits in memory becomes resident and is shuffled exactly; what does not is r
 rows at random, `packed` ones in runs that a buffer mixes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +14,12 @@ from torch import Tensor
 from pipeline.arrays import Activations, Labels
 from pipeline.randomness import generator
 from pipeline.store import PackedRows
-from pipeline.training import Batch, Feed
+from pipeline.training import Batch, Feed, Source
 
 RUN = 128  # rows read together from a `packed` array
 
 
-def batches_of(rows: Activations, labels: Labels, memory: int, device: torch.device) -> "Feed | MixedRuns":
+def batches_of(rows: Activations, labels: Labels, memory: int, device: torch.device) -> Source:
     """A feed of `rows` with their labels that holds about `memory` bytes at most."""
     answers = torch.from_numpy(labels).to(device)
     row_bytes = 4 * int(np.prod(rows.shape[1:]))
@@ -49,7 +49,7 @@ class MixedRuns:
     def samples(self) -> int:
         return self.rows.shape[0]
 
-    def epoch(self, seed: int, epoch: int, batch: int) -> Iterable[Batch]:
+    def epoch(self, seed: int, epoch: int, batch: int) -> Iterator[Batch]:
         random = generator(seed, "order", epoch)
         starts = random.permutation(np.arange(0, self.samples, RUN))
         held, order = np.empty((0, *self.rows.shape[1:]), np.float32), np.empty(0, np.int64)

@@ -74,7 +74,9 @@ def _convert(where: str, kind: Any, value: Any, table: Table | None) -> Any:
         return build_kind(where, table, value)  # a variant inside a variant: a dataset's source
     if kind is float and type(value) is int:
         return float(value)
-    if kind is Any or (isinstance(kind, type) and isinstance(value, kind) and (kind is bool or type(value) is not bool)):
+    if kind is Any or (
+        isinstance(kind, type) and isinstance(value, kind) and (kind is bool or type(value) is not bool)
+    ):
         return value
     raise ParamsError(f"{where}: is {value!r}; it should be {_describe(kind)}")
 

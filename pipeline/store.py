@@ -72,7 +72,9 @@ class StoreWriter:
         for litter in folder.rglob("*.partial"):  # what zarr was writing when an earlier attempt was killed
             litter.unlink()
         self._group = zarr.open_group(folder, mode="a", zarr_format=3)
-        self._group.attrs.update({"format": FORMAT, **asdict(identity), "cuts": list(dict.fromkeys(s.cut for s in specs))})
+        self._group.attrs.update(
+            {"format": FORMAT, **asdict(identity), "cuts": list(dict.fromkeys(s.cut for s in specs))}
+        )
         kind = _RawArray if identity.layout == "raw" else _PackedArray
         self._arrays = {spec: kind(self._group, folder, spec, np.dtype(identity.dtype)) for spec in specs}
 
@@ -151,11 +153,13 @@ class _RawArray:
         data = rows.reshape(-1).view(np.uint8)
         self._crc = google_crc32c.extend(self._crc, data)
         with path.open("ab", buffering=0) as file:
-            _write_all(file.fileno(), memoryview(data))
+            _write_all(file.fileno(), data.data)
 
     def _close(self, chunk: int) -> None:
         first, last = self._chunks.span(chunk)
-        padding = np.full((self._chunks.rows - (last - first)) * (self._row_bytes // self._dtype.itemsize), np.nan, self._dtype)
+        padding = np.full(
+            (self._chunks.rows - (last - first)) * (self._row_bytes // self._dtype.itemsize), np.nan, self._dtype
+        )
         crc = google_crc32c.extend(self._crc, padding.view(np.uint8))
         with self._partial(chunk).open("ab") as file:
             file.write(padding.tobytes() + crc.to_bytes(CRC_BYTES, "little"))
@@ -219,7 +223,9 @@ def _cast(spec: Spec, rows: Rows, dtype: str) -> Rows:
         if not np.isfinite(rows).all():
             raise StoreError(f"{spec.name}: activations are not finite; the network that made them is broken")
         largest = np.abs(rows).max()
-        raise StoreError(f"{spec.name}: {largest:.3g} overflows {dtype}, which ends at 65504; use extract.dtype float32")
+        raise StoreError(
+            f"{spec.name}: {largest:.3g} overflows {dtype}, which ends at 65504; use extract.dtype float32"
+        )
     return cast
 
 

@@ -1,6 +1,6 @@
 """What the rows of a study say, in tables, in few numbers and in sentences."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from pandas import DataFrame, Series
@@ -91,7 +91,7 @@ def _of(cells: DataFrame) -> str:
     return f"{sum(reaches(cells))} of {len(cells)}"
 
 
-def _besides(reached: DataFrame, ranks: Iterable[str], indices: Iterable[str]) -> Iterable[str]:
+def _besides(reached: DataFrame, ranks: Iterable[str], indices: Iterable[str]) -> Iterator[str]:
     """How far apart sender and receiver are in the cells that reach the receiver's accuracy."""
     others = chosen(reached, reached["sender"] != reached["receiver"])
     if others.empty:

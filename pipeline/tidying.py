@@ -6,7 +6,7 @@ once had them and one that never did. What is deleted here stays in DVC's cache.
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _KEPT = {".gitignore"}  # DVC's own
@@ -21,7 +21,7 @@ def tidy(folder: Path, expected: Iterable[Path]) -> list[Path]:
     return list(_tidy(folder, kept, above)) if folder.is_dir() else []
 
 
-def _tidy(folder: Path, kept: set[Path], above: set[Path]) -> Iterable[Path]:
+def _tidy(folder: Path, kept: set[Path], above: set[Path]) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
         if path in kept or path.name in _KEPT:
             continue

@@ -5,10 +5,10 @@ epoch, so a run that was killed goes on to the same bytes as one that was not.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -25,15 +25,26 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 Fetch = Callable[[np.ndarray, np.random.Generator], Batch]  # rows wanted → inputs and labels
 
 
+@runtime_checkable
+class Source(Protocol):
+    """Where batches come from."""
+
+    @property
+    def samples(self) -> int: ...
+
+    def epoch(self, seed: int, epoch: int, batch: int) -> Iterator[Batch]:
+        """All rows once, in an order that follows from the seed and the epoch."""
+        ...
+
+
 @dataclass(frozen=True)
 class Feed:
-    """Where batches come from: `samples` rows, of which `fetch` brings those asked for."""
+    """`samples` rows, of which `fetch` brings those asked for."""
 
     samples: int
     fetch: Fetch
 
-    def epoch(self, seed: int, epoch: int, batch: int) -> Iterable[Batch]:
-        """All rows once, in an order that follows from the seed and the epoch."""
+    def epoch(self, seed: int, epoch: int, batch: int) -> Iterator[Batch]:
         random = generator(seed, "order", epoch)
         order = random.permutation(self.samples)
         for start in range(0, self.samples, batch):
@@ -43,8 +54,8 @@ class Feed:
 
 
 def fit(
-    module: nn.Module, loss: Loss, feed: Feed, recipe: Recipe, seed: int, what: str, checkpoint: Path | None = None
-) -> list[dict[str, float]]:
+    module: nn.Module, loss: Loss, feed: Source, recipe: Recipe, seed: int, what: str, checkpoint: Path | None = None
+) -> list[dict[str, int | float]]:
     """Trains `module`'s unfrozen weights in place; the mean loss of every epoch.
 
     `loss` may run more than `module`, a frozen tail for one. With a `checkpoint`, an earlier run's state is
@@ -55,17 +66,19 @@ def fit(
     steps = math.ceil(feed.samples / recipe.batch)
     for epoch in range(len(curve), recipe.epochs):
         with seeded(seed_for(seed, "epoch", epoch)):
-            batches = progress(feed.epoch(seed, epoch, recipe.batch), steps, f"{what} {epoch + 1}/{recipe.epochs}", "batches")
+            batches = progress(
+                feed.epoch(seed, epoch, recipe.batch), steps, f"{what} {epoch + 1}/{recipe.epochs}", "batches"
+            )
             mean = _epoch(loss, batches, optimiser, recipe, epoch, steps)
         if not math.isfinite(mean):
             raise TrainingError(f"{what}: the loss is {mean} in epoch {epoch + 1}; lower lr (now {recipe.lr:g})")
-        curve.append({"epoch": epoch + 1, "rate": rate(recipe, epoch + 1), "loss": mean})
+        curve.append({"epoch": epoch + 1, "rate": rate(recipe, float(epoch + 1)), "loss": mean})
         _save(checkpoint, module, optimiser, curve)
     return curve
 
 
 def _epoch(
-    loss: Loss, batches: Iterable[Batch], optimiser: torch.optim.Optimizer, recipe: Recipe, epoch: int, steps: int
+    loss: Loss, batches: Iterator[Batch], optimiser: torch.optim.Optimizer, recipe: Recipe, epoch: int, steps: int
 ) -> float:
     losses: list[Tensor] = []  # left on the device, so that no step waits for another
     count = 0
@@ -99,7 +112,9 @@ def _optimiser(parameters: list[nn.Parameter], recipe: Recipe) -> torch.optim.Op
     return torch.optim.SGD(parameters, recipe.lr, recipe.momentum, weight_decay=recipe.weight_decay)
 
 
-def _resume(checkpoint: Path | None, module: nn.Module, optimiser: torch.optim.Optimizer) -> list[dict[str, float]]:
+def _resume(
+    checkpoint: Path | None, module: nn.Module, optimiser: torch.optim.Optimizer
+) -> list[dict[str, int | float]]:
     if checkpoint is None or not checkpoint.exists():
         return []
     state: dict[str, Any] = torch.load(checkpoint, weights_only=True)
@@ -108,7 +123,9 @@ def _resume(checkpoint: Path | None, module: nn.Module, optimiser: torch.optim.O
     return state["curve"]
 
 
-def _save(checkpoint: Path | None, module: nn.Module, optimiser: torch.optim.Optimizer, curve: list[dict[str, float]]) -> None:
+def _save(
+    checkpoint: Path | None, module: nn.Module, optimiser: torch.optim.Optimizer, curve: list[dict[str, int | float]]
+) -> None:
     if checkpoint is not None:
         state = {"module": module.state_dict(), "optimiser": optimiser.state_dict(), "curve": curve}
         with replacing(checkpoint) as temporary:

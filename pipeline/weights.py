@@ -171,11 +171,11 @@ def fetch(spec: str, root: Path) -> dict[str, Tensor] | None:
     return pretrained(spec, root) if _ENTRY.fullmatch(spec) else read(_below(root, spec))
 
 
-def missing(spec: str, root: Path) -> Iterable[str]:
-    """What `fetch` would want and cannot find, a sentence each; nothing when all is there."""
+def missing(spec: str, root: Path, download: bool = False) -> Iterable[str]:
+    """What `fetch` would want and cannot find, or may not download; a sentence each."""
     try:
         if _ENTRY.fullmatch(spec):
-            if _local(_address(spec), root) is None:
+            if _local(_address(spec), root) is None and not download:
                 yield _wanted(spec, root)
         elif spec not in OWN and not _below(root, spec).is_file():
             yield f"{_below(root, spec)}: no such file; put the weights there"
@@ -187,9 +187,9 @@ def _below(root: Path, spec: str) -> Path:
     path = PurePosixPath(spec)
     if path.suffix not in SUFFIXES:
         known = f"{', '.join(OWN)}, a file ({', '.join(SUFFIXES)}), or torchvision's NAME_Weights.ENTRY"
-        raise ModelError(f"weights: {spec} is not known; choose from {known}")
+        raise ModelError(f"{spec}: is not known; choose from {known}")
     if path.is_absolute() or ".." in path.parts:
-        raise ModelError(f"weights: {spec} leaves the data root; it should be a path below {root}")
+        raise ModelError(f"{spec}: leaves the data root; it should be a path below {root}")
     return root / path
 
 
@@ -208,7 +208,7 @@ def _address(name: str) -> str:
     models = zoo.list_models(module=zoo)
     known = {str(entry): str(entry.url) for model in models for entry in zoo.get_model_weights(model)}
     if name not in known:
-        raise ModelError(f"weights: {name} is not an entry of torchvision; {choices(name, known)}")
+        raise ModelError(f"{name}: is not an entry of torchvision; {choices(name, known)}")
     return known[name]
 
 
@@ -235,7 +235,7 @@ def _check_hash(path: Path, named: Path) -> None:
 def _wanted(name: str, root: Path) -> str:
     url = _address(name)
     first, second = _places(url, root)
-    return f"weights: {name} is not here; put {url} in {first.parent} or in {second.parent}"
+    return f"{name}: is not here; put {url} in {first.parent} or in {second.parent}"
 
 
 def _download(name: str, root: Path) -> Path:

@@ -6,7 +6,6 @@ may be read-only, so the archives are read here, by the checksums that torchvisi
 
 import gzip
 import hashlib
-import os
 import struct
 import zlib
 from contextlib import suppress
@@ -106,4 +105,4 @@ def _download(published: Published, path: Path, md5: str) -> None:
                 break
         else:
             download_url(last + path.name, scratch, path.name, md5)
-        os.replace(Path(scratch) / path.name, path)
+        (Path(scratch) / path.name).replace(path)

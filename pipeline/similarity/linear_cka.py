@@ -28,7 +28,8 @@ class LinearCKA(Index):
         for start in range(0, samples, size):
             stop = min(start + size, samples)
             products = [
-                _products(layer, mean, start, stop, memory // 4).ravel() for layer, mean in zip(layers, means, strict=True)
+                _products(layer, mean, start, stop, memory // 4).ravel()
+                for layer, mean in zip(layers, means, strict=True)
             ]
             block = np.stack(products)
             inner += block @ block.T

@@ -4,7 +4,7 @@ Ranks are taken of what the receiver's first layer makes of the stitched activat
 of what it makes of the receiver's own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -36,7 +36,7 @@ def run(params: Params, sender: str, receiver: str, seed: int) -> None:
     write_text(paths.audit(sender, receiver, seed), pandas.DataFrame(rows).to_csv(index=False))
 
 
-def audit(cell: Cell, ranks: dict[str, Rank]) -> Iterable[dict[str, Any]]:
+def audit(cell: Cell, ranks: dict[str, Rank]) -> Iterator[dict[str, Any]]:
     stitch = cell.stitch()
     load_weights(stitch, paths.stitches(cell.sender, cell.receiver, cell.seed) / cell.file)
     sender, _ = cell.stores()

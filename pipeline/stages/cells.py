@@ -170,7 +170,9 @@ def done(cell: Cell) -> bool:
 
 
 @torch.inference_mode()
-def test(stitch: nn.Module, tail: nn.Module, rows: Activations, labels: Labels, device: torch.device) -> dict[str, float]:
+def test(
+    stitch: nn.Module, tail: nn.Module, rows: Activations, labels: Labels, device: torch.device
+) -> dict[str, float]:
     """Accuracy and mean cross-entropy of the stitched network."""
     right, loss = 0, 0.0
     for start in range(0, rows.shape[0], TEST_BATCH):

@@ -1,6 +1,6 @@
 """A study's params → everything that is wrong with them, before any work."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pipeline import paths
@@ -32,14 +32,14 @@ def check(params: Params) -> list[PipelineError]:
     return found or [*_device(params), *_files(params)] or list(_networks(params))
 
 
-def _try(action: Callable[[], Any]) -> Iterable[PipelineError]:
+def _try(action: Callable[[], Any]) -> Iterator[PipelineError]:
     try:
         action()
     except PipelineError as error:
         yield error
 
 
-def _variants(params: Params) -> Iterable[PipelineError]:
+def _variants(params: Params) -> Iterator[PipelineError]:
     for family, table in FAMILIES.items():
         for name, options in getattr(params, family).items():
             yield from _try(lambda f=family, t=table, n=name, o=options: build(f"{f}.{n}", t, n, o))
@@ -48,18 +48,18 @@ def _variants(params: Params) -> Iterable[PipelineError]:
             yield from _try(lambda s=section, t=table, n=name, e=entry: build_kind(f"{s}.{n}", t, e))
 
 
-def _augmentations(params: Params) -> Iterable[PipelineError]:
+def _augmentations(params: Params) -> Iterator[PipelineError]:
     for name, recipe in params.recipes.items():
         yield from _try(lambda n=name, r=recipe: composed(f"recipes.{n}.augment", r.augment))
 
 
-def _device(params: Params) -> Iterable[PipelineError]:
+def _device(params: Params) -> Iterator[PipelineError]:
     from pipeline.devices import choose
 
     yield from _try(lambda: choose(params.machine.device))
 
 
-def _files(params: Params) -> Iterable[PipelineError]:
+def _files(params: Params) -> Iterator[PipelineError]:
     from pipeline.weights import missing
 
     root = paths.data_root(params.root, params.data.root)
@@ -68,10 +68,13 @@ def _files(params: Params) -> Iterable[PipelineError]:
         if not (params.data.download and dataset.downloads()):
             yield from (DataError(f"datasets.{name}: {sentence}") for sentence in dataset.missing(root))
     for name, model in params.models.items():
-        yield from (DataError(f"models.{name}.weights: {sentence}") for sentence in missing(model.weights, root))
+        yield from (
+            DataError(f"models.{name}.weights: {sentence}")
+            for sentence in missing(model.weights, root, params.data.download)
+        )
 
 
-def _networks(params: Params) -> Iterable[PipelineError]:
+def _networks(params: Params) -> Iterator[PipelineError]:
     """Each different architecture once, on each shape of input: does it build, trace, and have the cuts?"""
     seen: set[tuple[str, tuple[int, ...], int]] = set()
     root = paths.data_root(params.root, params.data.root)

@@ -1,15 +1,13 @@
 """Stores of all networks → one similarity index for every pair of their layers, on the test split."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas
 
 from pipeline import paths
 from pipeline.atomic import write_text
-from pipeline.errors import StoreError
 from pipeline.params import Params
 from pipeline.registry import build
 from pipeline.similarity import INDICES
@@ -33,9 +31,12 @@ def run(params: Params, name: str) -> None:
     tidy(paths.ACTIVATIONS, kept)
 
 
-def compare(params: Params, name: str, index: Index, data: str, memory: int) -> Iterable[dict[str, Any]]:
+def compare(params: Params, name: str, index: Index, data: str, memory: int) -> Iterator[dict[str, Any]]:
     """Every layer against every layer, in the order of models, seeds and cuts."""
-    stores = {(model, seed): Store(paths.activations(model, seed, data)) for model, seed in product(params.models, params.seeds)}
+    stores = {
+        (model, seed): Store(paths.activations(model, seed, data))
+        for model, seed in product(params.models, params.seeds)
+    }
     refuse_strangers(list(stores.values()))
     layers = [Layer(*network, cut) for network, store in stores.items() for cut in store.cuts]
     rows = [stores[layer.model, layer.seed].rows("test", layer.cut) for layer in layers]

@@ -1,7 +1,7 @@
 """A model → its legal cuts, as lines of a table."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from pipeline import paths
 from pipeline.datasets import DATASETS
@@ -14,7 +14,7 @@ SAMPLES = 1000  # that the column of bytes is for
 IMAGENET = "3x224x224"
 
 
-def table(model: str, shape: str) -> Iterable[str]:
+def table(model: str, shape: str) -> Iterator[str]:
     """One line a cut: name, shape, bytes of `SAMPLES` samples in float32, and other names."""
     from pipeline.cutting import Cuttable
     from pipeline.weights import initialise
@@ -25,7 +25,8 @@ def table(model: str, shape: str) -> Iterable[str]:
     yield f"{'cut':{wide}}  {'shape':>14}  {f'MB / {SAMPLES:,}':>11}  also"
     for cut in cuts:
         megabytes = cut.size * 4 * SAMPLES / 1e6
-        yield f"{cut.name:{wide}}  {'x'.join(map(str, cut.shape)):>14}  {megabytes:>11,.2f}  {' '.join(cut.aliases)}".rstrip()
+        shape_text = "x".join(map(str, cut.shape))
+        yield f"{cut.name:{wide}}  {shape_text:>14}  {megabytes:>11,.2f}  {' '.join(cut.aliases)}".rstrip()
 
 
 def _find(model: str, shape: str) -> tuple:
@@ -44,9 +45,10 @@ def _find(model: str, shape: str) -> tuple:
 
 
 def _torchvision(model: str, shape: str, known: Iterable[str]) -> tuple:
+    size = _parsed(shape or IMAGENET)
     try:
         options = {"kind": "torchvision_model", "name": model, "options": {}}
-        return build_kind("cuts", ARCHITECTURES, options), _parsed(shape or IMAGENET), 1000
+        return build_kind("cuts", ARCHITECTURES, options), size, 1000
     except ParamsError as error:
         raise ParamsError(f"cuts: {model} is no model of params.yaml; {choices(model, known)}; or: {error}") from error
 

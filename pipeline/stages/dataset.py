@@ -46,15 +46,17 @@ def _write_split(folder: Path, name: str, split: str, labelled: Labelled) -> lis
     """Digests of the inputs and labels written."""
     shape, ids = labelled.pixels.shape, labelled.ids
     if not shape[0] == len(labelled.labels) == len(ids) == len(set(ids)):
-        raise DataError(f"datasets.{name}: its {split} split has {shape[0]} images, {len(labelled.labels)} labels and "
-                        f"{len(set(ids))} different ids; they should be as many")
+        raise DataError(
+            f"datasets.{name}: its {split} split has {shape[0]} images, {len(labelled.labels)} labels and "
+            f"{len(set(ids))} different ids; they should be as many"
+        )
     folder.mkdir(parents=True)
     inputs = np.lib.format.open_memmap(folder / "inputs.npy", "w+", np.uint8, tuple(shape))
     total = hashlib.sha256()
     for start in progress(range(0, shape[0], BLOCK), -(-shape[0] // BLOCK), f"{name} {split}", "blocks"):
         block = np.ascontiguousarray(labelled.pixels[start : start + BLOCK], np.uint8)
         inputs[start : start + BLOCK] = block
-        total.update(block)
+        total.update(block.data)
     inputs.flush()
     np.save(folder / "labels.npy", labelled.labels.astype(np.int64))
     write_text(folder / "ids.txt", "".join(f"{sample}\n" for sample in ids))

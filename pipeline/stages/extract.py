@@ -55,7 +55,13 @@ def _code() -> str:
 
 
 def extract(
-    model: Cuttable, cuts: Sequence[Cut], data: Prepared, batch: int, writer: StoreWriter, scratch: Path, device: torch.device
+    model: Cuttable,
+    cuts: Sequence[Cut],
+    data: Prepared,
+    batch: int,
+    writer: StoreWriter,
+    scratch: Path,
+    device: torch.device,
 ) -> dict[str, np.ndarray]:
     """Fills the store, from the first row an earlier attempt did not finish; the network's answers by split."""
     taps = model.taps(cuts).to(device)
@@ -94,7 +100,9 @@ def present(cost: Bill, scratch: Path, memory_gb: float) -> None:
     free = shutil.disk_usage(scratch).free + there
     log.info("bill: %s in %d files, %s of memory; %s free", gb(cost.bytes), cost.files, gb(cost.memory), gb(free))
     if cost.bytes > free:
-        raise ResourceError(f"extract: needs {gb(cost.bytes)} of disk; {gb(free)} are free: extract fewer cuts or in float16")
+        raise ResourceError(
+            f"extract: needs {gb(cost.bytes)} of disk; {gb(free)} are free: extract fewer cuts or in float16"
+        )
     if cost.memory > memory_gb * 1e9:
         raise ResourceError(
             f"extract: needs {gb(cost.memory)} of memory; machine.memory_gb gives {memory_gb:g}: lower extract.batch"

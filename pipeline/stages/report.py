@@ -9,6 +9,7 @@ from pathlib import Path
 from pandas import DataFrame
 
 from pipeline import journal, page, paths
+from pipeline.atomic import digest, write_text
 from pipeline.evidence import read_evidence
 from pipeline.figures import FIGURES
 from pipeline.figures.base import Evidence, Figure
@@ -26,7 +27,10 @@ _UNFINISHED = ".unfinished"
 def run(params: Params) -> None:
     evidence = read_evidence(params)
     figures = {name: build(f"figures.{name}", FIGURES, name, options) for name, options in params.figures.items()}
-    put(paths.REPORTS, report(params, evidence, figures))
+    files = report(params, evidence, figures)
+    put(paths.REPORTS, files)
+    lasting = [file for name, file in files.items() if name != "index.html"]  # which tells how long stages took
+    write_text(paths.REPORTED, f"{digest(*lasting)}\n")
     tidy_inputs(params)
 
 
@@ -97,7 +101,7 @@ def _contents(params: Params, evidence: Evidence, cells: DataFrame, pictures: li
         pictures=pictures,
         cells=_shown_cells(cells, params),
         networks=_shown_networks(networks, evidence.data),
-        seeds=f"Seeds {', '.join(map(str, params.seeds))} of the study’s seed {params.seed}.",
+        seeds=f"Each model has seeds {', '.join(map(str, params.seeds))}; all randomness descends from {params.seed}.",
         data={name: page.columns_of(part) for name, part in rows.items()},
         **_shown_provenance(params),
     )

@@ -19,7 +19,7 @@ from pipeline.params import Params
 from pipeline.prepared import SplitData, normalise, read_prepared
 from pipeline.randomness import seed_for
 from pipeline.training import Batch, Feed, fit
-from pipeline.weights import fetch, save_weights
+from pipeline.weights import fetch, install, save_weights
 
 TEST_BATCH = 512
 
@@ -39,9 +39,17 @@ def run(params: Params, name: str, seed: int) -> None:
         loss = lambda inputs, labels: cross_entropy(network(inputs), labels)  # noqa: E731
         curve = fit(network, loss, feed, plan.recipe, root, f"{name}-{seed}", scratch / "checkpoint.pt")
     elif plan.weights != "random":
-        network.load_state_dict(fetch(plan.weights, paths.data_root(params.root, params.data.root)))
-    rows = [{"model": name, "seed": seed, "data": plan.dataset, "measure": "accuracy",
-             "value": accuracy(network.eval(), data.splits["test"], device)}]
+        weights = fetch(plan.weights, paths.data_root(params.root, params.data.root))
+        install(network, weights or {}, f"models.{name}.weights: {plan.weights}")
+    rows = [
+        {
+            "model": name,
+            "seed": seed,
+            "data": plan.dataset,
+            "measure": "accuracy",
+            "value": accuracy(network.eval(), data.splits["test"], device),
+        }
+    ]
     finished = scratch / "finished"
     save_weights(network.cpu(), finished / "weights.safetensors")
     write_text(finished / "curve.csv", pandas.DataFrame(curve, columns=["epoch", "rate", "loss"]).to_csv(index=False))

@@ -25,7 +25,12 @@ class Checkout:
     def run(self, *command: str, fails: bool = False, where: Path | None = None) -> str:
         """What the command printed; its exit code is as expected or the test fails."""
         done = subprocess.run(
-            command, cwd=where or self.study, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            command,
+            cwd=where or self.study,
+            env=environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         )
         assert (done.returncode != 0) == fails, done.stdout
         return done.stdout
@@ -47,7 +52,7 @@ class Checkout:
 
 
 def environment() -> dict[str, str]:
-    """This one's, with the tests' own Python and DVC first, and alone in its settings."""
+    """The tests’ own, with the tests' own Python and DVC first, and alone in its settings."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("DVC_", "GIT_", "BACKSTITCH_"))}
     names = {f"GIT_{who}_{what}": "tester@localhost" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

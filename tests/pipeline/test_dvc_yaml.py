@@ -40,7 +40,10 @@ def test_a_stage_depends_on_all_the_code_it_imports_and_no_other(stage: str) -> 
 
 @pytest.mark.parametrize("stage", ["dataset", "plan", "stitch", "audit", "compare", "report"])
 def test_a_stage_depends_on_the_variants_it_builds(stage: str) -> None:
-    tables = {path.parent.name for path in closure(f"pipeline.stages.{stage}") if path.name == "__init__.py"} - {"pipeline", "stages"}
+    tables = {path.parent.name for path in closure(f"pipeline.stages.{stage}") if path.name == "__init__.py"} - {
+        "pipeline",
+        "stages",
+    }
     folders = {Path(dep).name if (TOP / dep).is_dir() else Path(dep).parent.name for dep in listed(stage)}
 
     if stage in ("stitch", "audit"):
@@ -49,7 +52,7 @@ def test_a_stage_depends_on_the_variants_it_builds(stage: str) -> None:
 
 
 def test_outputs_lie_where_paths_says() -> None:
-    item = dict(model="M", seed=7, dataset="D", sender="S", receiver="R", index="I")
+    item = {"model": "M", "seed": 7, "dataset": "D", "sender": "S", "receiver": "R", "index": "I"}
     expected = {
         "check": [paths.CHECKED],
         "dataset": [paths.dataset("D")],
@@ -62,7 +65,9 @@ def test_outputs_lie_where_paths_says() -> None:
     }
 
     for stage, outputs in expected.items():
-        written = [filled(out, {**item, "key": "D" if stage == "dataset" else "M"}) for out in definition(stage)["outs"]]
+        written = [
+            filled(out, {**item, "key": "D" if stage == "dataset" else "M"}) for out in definition(stage)["outs"]
+        ]
         assert written == [str(path) for path in outputs]
 
 

@@ -26,7 +26,7 @@ def made(name: str) -> tuple[nn.Module, Cuttable, Tensor]:
     torch.manual_seed(0)
     model = build().eval()
     for part in model.modules():  # as if trained: fresh statistics would hide a norm left out
-        if isinstance(part, nn.BatchNorm2d):
+        if isinstance(part, nn.BatchNorm2d) and part.running_mean is not None and part.running_var is not None:
             nn.init.normal_(part.running_mean)
             nn.init.uniform_(part.running_var, 0.5, 2)
     return model, Cuttable(model, shape), torch.randn(3, *shape)
@@ -142,7 +142,8 @@ def test_an_unknown_cut_is_refused_with_the_nearest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cut", "layer"), [("maxpool", "layer1.0.conv1"), ("layer2", "layer3.0.conv1"), ("avgpool", "fc"), ("conv1", "layer1.0.conv1")]
+    ("cut", "layer"),
+    [("maxpool", "layer1.0.conv1"), ("layer2", "layer3.0.conv1"), ("avgpool", "fc"), ("conv1", "layer1.0.conv1")],
 )
 def test_the_first_layer_after_a_cut_is_the_receivers_own(cut: str, layer: str) -> None:
     model, cuttable, inputs = made("resnet18")

@@ -87,7 +87,9 @@ def test_an_output_that_is_missing_has_no_bytes():
 
 
 def test_recording_does_not_import_torch():
-    code = "import sys; from pipeline.journal import record; record('check', [], 1.0, []); print('torch' in sys.modules)"
+    code = (
+        "import sys; from pipeline.journal import record; record('check', [], 1.0, []); print('torch' in sys.modules)"
+    )
     root = Path(journal.__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(root)}, check=True

@@ -107,6 +107,16 @@ def test_convolutions_of_resnets_begin_with_kaimings_deviation_by_fan_out():
         assert weight.std().item() == pytest.approx(math.sqrt(2 / fan_out), rel=0.06)
 
 
+def test_vision_transformers_begin_with_the_deviation_of_timms_default_and_without_biases():
+    torch.manual_seed(0)
+    network = built("vit_tiny", {**VIT, "dim": 32})
+
+    assert network.get_parameter("pos_embed").std().item() == pytest.approx(0.02, rel=0.1)
+    for name in ("blocks.0.attn.qkv", "blocks.1.mlp.fc2", "head"):
+        assert network.get_parameter(f"{name}.weight").std().item() == pytest.approx(0.02, rel=0.1)
+        assert not network.get_parameter(f"{name}.bias").any()
+
+
 def test_lenet_calls_its_children_so_that_cuts_read_as_in_the_paper():
     names = " ".join(children(built("lenet", LENET, (1, 28, 28))))
 
@@ -253,5 +263,5 @@ def test_timm_models_refuse_names_and_options_that_cannot_be_meant(name, options
 def test_options_that_timms_constructor_does_not_know_are_refused_in_one_line():
     pytest.importorskip("timm", reason="the timm extra is not installed")
 
-    with pytest.raises(ModelError, match=r"^timm_model resnet18: cannot be built: .*'widht'; its options should be"):
-        built("timm_model", {"name": "resnet18", "options": {"widht": 2}})
+    with pytest.raises(ModelError, match=r"^timm_model resnet18: cannot be built: .*'wide'; its options should be"):
+        built("timm_model", {"name": "resnet18", "options": {"wide": 2}})

@@ -263,7 +263,9 @@ def test_a_number_that_is_there_twice_is_refused(finished: Path):
 def test_a_figure_of_a_rank_that_was_not_measured_is_refused(finished: Path):
     figures = {"rank_by_cut": {**FIGURES["rank_by_cut"], "rank": "numercal"}}
 
-    with pytest.raises(ParamsError, match=r"figures\.rank_by_cut\.rank: numercal was not measured; did you mean numer"):
+    with pytest.raises(
+        ParamsError, match=r"figures\.rank_by_cut\.rank: numercal was not measured; did you mean numerical"
+    ):
         run(study(figures=figures))
 
 

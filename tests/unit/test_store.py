@@ -13,7 +13,9 @@ from pipeline.errors import StoreError
 from pipeline.store import Identity, PackedRows, RawRows, Spec, Store, StoreWriter
 
 SAMPLES, BATCH = 50, 8
-SPECS = [Spec(split, cut, SAMPLES, shape) for split in ("train", "test") for cut, shape in (("a", (3, 4)), ("b.0", (2,)))]
+SPECS = [
+    Spec(split, cut, SAMPLES, shape) for split in ("train", "test") for cut, shape in (("a", (3, 4)), ("b.0", (2,)))
+]
 LABELS = {split: np.arange(SAMPLES) for split in ("train", "test")}
 
 
@@ -55,7 +57,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("layout", ["raw", "packed"])
-@pytest.mark.parametrize("batches", range(0, 14))
+@pytest.mark.parametrize("batches", range(14))
 def test_a_store_stopped_after_any_batch_ends_in_the_same_bytes(layout: str, batches: int) -> None:
     whole = contents(made("whole", identity(layout)))
 
@@ -113,7 +115,7 @@ def test_a_flipped_byte_anywhere_is_refused(layout: str) -> None:
             flipped = data.copy()
             flipped[place] ^= 1 << int(random.integers(8))
             path.write_bytes(flipped)
-            with pytest.raises(StoreError, match="does not match its checksum|is damaged|is missing|should have"):
+            with pytest.raises(StoreError, match=r"does not match its checksum|is damaged|is missing|should have"):
                 Store(store)
         path.write_bytes(data)
 

@@ -346,11 +346,11 @@ def test_a_file_that_is_not_below_the_data_root_is_missing(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("../w.pth", r"weights: \.\./w\.pth leaves the data root; it should be a path below "),
-        ("/etc/w.pth", r"weights: /etc/w\.pth leaves the data root; it should be a path below "),
-        ("trainde", r"weights: trainde is not known; choose from trained, random, a file \(\.safetensors"),
-        ("ResNet81_Weights.IMAGENET1K_V1", r"weights: ResNet81_W.* is not an entry of torchvision; did you mean Res"),
-        ("ResNet18_Weights.DEFAULT", r"weights: ResNet18_W.* is not an entry of torchvision; did you mean ResNet18_W"),
+        ("../w.pth", r"\.\./w\.pth: leaves the data root; it should be a path below "),
+        ("/etc/w.pth", r"/etc/w\.pth: leaves the data root; it should be a path below "),
+        ("trainde", r"trainde: is not known; choose from trained, random, a file \(\.safetensors"),
+        ("ResNet81_Weights.IMAGENET1K_V1", r"ResNet81_W.*: is not an entry of torchvision; did you mean ResNet"),
+        ("ResNet18_Weights.DEFAULT", r"ResNet18_W.*: is not an entry of torchvision; did you mean ResNet18_W"),
     ],
 )  # fmt: skip
 def test_weights_that_a_study_cannot_mean_are_refused_and_missing(tmp_path, spec, message):
@@ -416,12 +416,13 @@ def test_published_weights_that_are_nowhere_are_fetched_once(monkeypatch, tmp_pa
 def test_published_weights_that_cannot_be_fetched_say_which_file_goes_where(monkeypatch, tmp_path):
     checkpoints, published = hub(monkeypatch, tmp_path), publish(monkeypatch, tmp_path)
     published.unlink()
-    wanted = f"weights: {ENTRY} is not here; put {published.as_uri()} in {tmp_path}/weights or in {checkpoints}"
+    wanted = f"{ENTRY}: is not here; put {published.as_uri()} in {tmp_path}/weights or in {checkpoints}"
 
     with pytest.raises(ModelError, match=r"fetching it failed: .*No such file") as caught:
         weights.fetch(ENTRY, tmp_path)
     assert str(caught.value).startswith(wanted)
     assert list(weights.missing(ENTRY, tmp_path)) == [wanted]
+    assert list(weights.missing(ENTRY, tmp_path, download=True)) == []
 
 
 def test_published_weights_with_another_hash_are_refused_wherever_they_come_from(monkeypatch, tmp_path):
@@ -436,7 +437,7 @@ def test_published_weights_with_another_hash_are_refused_wherever_they_come_from
     published.rename(tmp_path / "weights" / published.name)
     with pytest.raises(ModelError, match=message):
         weights.fetch(ENTRY, tmp_path)
-    assert [sentence.count("is not the published file") for sentence in weights.missing(ENTRY, tmp_path)] == [1]
+    assert [s.count("is not the published file") for s in weights.missing(ENTRY, tmp_path, download=True)] == [1]
 
 
 def test_heads_that_networks_have_only_while_they_learn_are_left_out(monkeypatch, tmp_path):

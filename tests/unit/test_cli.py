@@ -1,0 +1,56 @@
+"""The commands for people: cuts and study."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from pipeline.cli import main
+from pipeline.errors import ParamsError
+from pipeline.params import load_params
+from pipeline.stages.study import TOP, new
+
+
+def test_cuts_of_a_torchvision_model_are_printed_with_shapes_and_bytes() -> None:
+    result = CliRunner().invoke(main, ["cuts", "resnet18", "--input", "3x28x28"])
+
+    lines = [line.split() for line in result.output.splitlines()]
+    assert lines[0] == ["cut", "shape", "MB", "/", "1,000", "also"]
+    assert ["layer1", "64x7x7", "12.54", "layer1.1", "layer1.1.relu_1"] in lines
+    assert ["avgpool", "512x1x1", "2.05"] in lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["resnet81"], "error: cuts: resnet81 is no model of params.yaml"),
+        (["resnet18", "--input", "28"], "error: --input: 28 is not a shape; write it as 3x28x28\n"),
+        (["resnet18", "--input", "1x28x28"], "3"),
+    ],
+)
+def test_cuts_of_what_is_not_a_model_or_shape_are_refused(arguments: list[str], words: str) -> None:
+    result = CliRunner().invoke(main, ["cuts", *arguments])
+
+    assert result.exit_code == 2
+    assert words in result.output
+    assert result.output.count("\n") == 1
+
+
+def test_a_new_study_is_a_params_file_and_a_link(tmp_path: Path) -> None:
+    (tmp_path / "params.yaml").write_bytes((TOP / "params.yaml").read_bytes())
+
+    folder = new("mine", tmp_path)
+
+    params = load_params(folder / "params.yaml")
+    assert (params.root, params.study.title) == ("../..", "mine")
+    assert (folder / "dvc.yaml").readlink() == Path("../../dvc.yaml")
+    assert "# never part of a hash" in (folder / "params.yaml").read_text()
+
+
+@pytest.mark.parametrize(("name", "words"), [("../up", "is not a safe name"), ("mine", "is there already")])
+def test_a_study_that_cannot_be_made_is_refused(name: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "params.yaml").write_bytes((TOP / "params.yaml").read_bytes())
+    new("mine", tmp_path)
+
+    with pytest.raises(ParamsError, match=words):
+        new(name, tmp_path)

@@ -1,0 +1,174 @@
+"""What a params file may not say, and the one line that says so."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from ruamel.yaml import YAML
+
+from pipeline.cli import main
+from pipeline.errors import ParamsError
+from pipeline.params import load_params, typed_params
+
+TOP = Path(__file__).resolve().parents[2]
+TINY: dict[str, Any] = YAML(typ="safe").load(TOP / "studies/tiny/params.yaml")
+GONE = object()
+
+
+def changed(place: str, value: object) -> dict[str, Any]:
+    """The tiny study with one key set, added or taken away."""
+    document = copy.deepcopy(TINY)
+    *path, last = place.split(".")
+    block = document
+    for key in path:
+        block = block[key]
+    if value is GONE:
+        del block[last]
+    else:
+        block[last] = value
+    return document
+
+
+BAD = [
+    ("stitchs", {}, r"stitchs: not a known key; did you mean stitch"),
+    ("stitch.learning_rate", 1, r"stitch\.learning_rate: not a known key; choose from batch"),
+    ("stitch.lr", GONE, r"stitch\.lr: is missing; it should be a number"),
+    ("stitch.lr", "fast", r"stitch\.lr: is 'fast'; it should be a number"),
+    ("stitch.lr", 0, r"stitch\.lr: is 0; it should be above 0"),
+    ("stitch.lr", float("nan"), r"stitch\.lr: is nan; it should be above 0"),
+    ("stitch.epochs", 2.5, r"stitch\.epochs: is 2\.5; it should be a whole number"),
+    ("stitch.epochs", True, r"stitch\.epochs: is True; it should be a whole number"),
+    ("stitch.epochs", 0, r"stitch\.epochs: is 0; it should be 1 or more"),
+    ("stitch.batch", 0, r"stitch\.batch: is 0; it should be 1 or more"),
+    ("stitch.momentum", 1.0, r"stitch\.momentum: is 1; it should be from 0 to below 1"),
+    ("stitch.weight_decay", -1, r"stitch\.weight_decay: is -1; it should be 0 or more"),
+    ("stitch.warmup_epochs", 3, r"stitch\.warmup_epochs: is 3; it should be from 0 to the 2 epochs"),
+    ("stitch.optimiser", "sdg", r"stitch\.optimiser: sdg is not a known value; did you mean sgd"),
+    ("stitch.data", "patchs", r"stitch\.data: patchs is not defined; did you mean patches"),
+    ("stitch.map", "conv1x", r"stitch\.map: conv1x is not defined; did you mean conv1x1"),
+    ("models.one.dataset", "patchs", r"models\.one\.dataset: patchs is not defined; did you mean patches"),
+    ("models.one.architecture", "big", r"models\.one\.architecture: big is not defined; choose from small"),
+    ("models.one.recipe", "adam", r"models\.one\.recipe: adam is not defined; choose from sgd"),
+    ("models.../three", TINY["models"]["one"], r"models\.\.\./three: is not a safe name; use letters"),
+    ("seeds", [], r"seeds: is empty; it should name at least one"),
+    ("seeds", [0, 0], r"seeds: names 0 twice; name it once"),
+    ("seeds", ["a"], r"seeds\[0\]: is 'a'; it should be a whole number"),
+    ("senders", ["won"], r"senders: won is not defined; did you mean two or one"),
+    ("extract.datasets", ["other"], r"extract\.datasets: other is not defined; choose from patches"),
+    ("extract.cuts", [], r"extract\.cuts: is empty; it should name at least one cut or pattern"),
+    ("extract.batch", 0, r"extract\.batch: is 0; it should be 1 or more"),
+    ("extract.layout", "flat", r"extract\.layout: flat is not a known value; choose from packed, raw"),
+    ("extract.dtype", "float", r"extract\.dtype: float is not a known value; did you mean float"),
+    ("machine.device", "gpu", r"machine\.device: gpu is not a device; choose from auto, cpu, cuda"),
+    ("machine.memory_gb", 0, r"machine\.memory_gb: is 0; it should be above 0"),
+    ("machine.slots", 0, r"machine\.slots: is 0; it should be 1 or more"),
+    ("objectives", {}, r"objectives: is empty; it should name at least one"),
+    ("study", "a title", r"study: is 'a title'; it should be a block of title, question"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "words"), BAD, ids=[f"{place}={value}"[:40] for place, value, _ in BAD])
+def test_what_cannot_be_meant_is_refused_in_one_line(place: str, value: object, words: str) -> None:
+    document = changed(place, value) if "/" not in place else {**TINY, "models": {**TINY["models"], "../three": value}}
+    write(document)
+
+    with pytest.raises(ParamsError, match=f"^{words}" if "/" not in place else "is not a safe name") as refusal:
+        load_params(Path("params.yaml"))
+
+    assert "\n" not in str(refusal.value)
+
+
+def write(document: object) -> None:
+    with Path("params.yaml").open("w") as file:
+        YAML(typ="safe").dump(document, file)
+
+
+def test_a_whole_study_is_accepted() -> None:
+    assert typed_params(TINY).stitch.lr == 0.01
+
+
+def test_a_rate_without_a_point_is_a_number() -> None:
+    Path("params.yaml").write_text((TOP / "studies/tiny/params.yaml").read_text().replace("lr: 0.01", "lr: 1e-3"))
+
+    assert load_params(Path("params.yaml")).stitch.lr == 0.001
+
+
+CHECKED = [
+    (
+        "similarity",
+        {"linear_ckaa": {}},
+        "similarity.linear_ckaa: linear_ckaa is not a known name; did you mean linear_cka?",
+    ),
+    ("datasets.patches.kind", "cifar", "datasets.patches.kind: cifar is not a known name; did you mean cifar10?"),
+    ("datasets.patches.kind", GONE, "datasets.patches: has no kind; choose from"),
+    ("datasets.patches.size", 1, "datasets.patches.size: is 1; it should be"),
+    ("architectures.small.width", 0, "architectures.small.width: is 0; it should be"),
+    ("recipes.sgd.augment", ["flop"], "recipes.sgd.augment: flop is not a known augmentation; did you mean flip?"),
+    ("extract.cuts", ["layr?"], "extract.cuts: layr? is not a legal cut; did you mean"),
+    (
+        "extract.cuts",
+        ["layer1.0.conv1"],
+        "extract.cuts: layer1.0.conv1 is not a legal cut; more than one tensor crosses",
+    ),
+    ("models.one.weights", "mine.safetensors", "mine.safetensors: no such file; put the weights there"),
+    ("machine.device", "cuda:9", "machine.device: cuda:9 is not there; this machine has cpu"),
+    ("ranks.numerical.threshold", 2, "ranks.numerical.threshold: is 2; it should be above 0 and below 1"),
+    ("objectives.direct.cutoff", 0, "objectives.direct.cutoff: is 0; it should be above 0 and below 1"),
+    ("datasets.patches", {"kind": "mnist", "files": "official", "limit": None}, "train-images-idx3-ubyte.gz"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "words"), CHECKED, ids=[place for place, *_ in CHECKED])
+def test_check_finds_it_in_one_line_and_exits_with_2(place: str, value: object, words: str) -> None:
+    write(changed(place, value))
+
+    result = CliRunner().invoke(main, ["check"])
+
+    assert result.exit_code == 2
+    assert words in result.output
+    assert "Traceback" not in result.output
+    assert all(line.startswith("error: ") for line in result.output.splitlines())
+
+
+def test_check_finds_every_fault_at_once() -> None:
+    document = changed("senders", ["won", "tow"])
+    document["ranks"]["numerical"]["threshold"] = 2
+    write(document)
+
+    result = CliRunner().invoke(main, ["check"])
+
+    assert len(result.output.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: [1\nb: 2\n", r"params.yaml: is not YAML at line \d"),
+        ("- a\n- b\n", r"params.yaml: is \['a', 'b'\]; it should be a block of root, study"),
+        ("", r"params.yaml: is None; it should be a block"),
+    ],
+)
+def test_a_file_that_is_no_block_of_yaml_is_refused(text: str, words: str) -> None:
+    Path("params.yaml").write_text(text)
+
+    with pytest.raises(ParamsError, match=words):
+        load_params(Path("params.yaml"))
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    result = CliRunner().invoke(main, ["stitch", "one", "two", "0"])
+
+    assert (result.exit_code, result.output) == (2, "error: params.yaml: no such file; run this in a study's folder\n")
+
+
+def test_a_stage_of_something_undefined_is_refused() -> None:
+    write(TINY)
+
+    result = CliRunner().invoke(main, ["train", "won", "0"])
+
+    assert (result.exit_code, result.output) == (
+        2,
+        "error: models: won is not defined in params.yaml; did you mean two or one?\n",
+    )
