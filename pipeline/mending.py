@@ -4,6 +4,7 @@ DVC trusts the names of objects on a remote: `dvc push` calls a damaged one up t
 folder can be pulled without a word, even with `verify = true`. The only importer of DVC.
 """
 
+import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -58,6 +59,8 @@ def mend(remote: str, dry_run: bool) -> tuple[int, list[Finding]]:
 
     Each of these is pushed again if the copy in this clone's cache is right; `dry_run` changes nothing.
     """
+    for library in ("asyncssh", "aiobotocore"):  # they tell of every connection
+        logging.getLogger(library).setLevel(logging.WARNING)
     with _plainly("dvc", DvcException), Repo() as repo:
         name, here = _known(repo, remote), repo.cache.local
         with _plainly(f"remote {name}", Exception):  # each kind of remote raises errors of its own library

@@ -53,7 +53,7 @@ class MixedRuns:
         random = generator(seed, "order", epoch)
         starts = random.permutation(np.arange(0, self.samples, RUN))
         held, order = np.empty((0, *self.rows.shape[1:]), np.float32), np.empty(0, np.int64)
-        for start in starts:
+        for start in starts.tolist():
             stop = min(start + RUN, self.samples)
             held = np.concatenate([held, self.rows.read(start, stop)])
             order = np.concatenate([order, np.arange(start, stop)])

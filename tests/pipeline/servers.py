@@ -11,7 +11,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -24,6 +24,7 @@ from tests.pipeline.checkout import Checkout
 
 HOST = "127.0.0.1"
 BUCKET, KEY, SECRET = "results", "tester", "not-so-secret"
+GRPC = 10_000  # so far above its port, each service of SeaweedFS listens for the others
 SSHD_CONFIG = """\
 ListenAddress {host}
 Port {port}
@@ -134,7 +135,7 @@ def ssh_server(state: Path) -> Iterator[Callable[[Path], Remote]]:
 def s3_server(state: Path) -> Iterator[Callable[[str], Remote]]:
     """SeaweedFS with one bucket; makes a remote of a prefix in it."""
     services = ("master", "volume", "filer", "s3", "admin")
-    ports = dict(zip(services, free_ports(len(services), also=10_000), strict=True))  # gRPC listens 10,000 above
+    ports = dict(zip(services, free_ports(len(services), also=GRPC), strict=True))
     off = ["-webdav=false", "-admin.ui=false", "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false"]
     place = [f"-dir={state}", f"-ip={HOST}", f"-ip.bind={HOST}", f"-bucket={BUCKET}"]
     sockets = [f"-{name}.localSocket={state}/{name}" for name in ("filer", "s3")]
@@ -144,10 +145,12 @@ def s3_server(state: Path) -> Iterator[Callable[[str], Remote]]:
     settings, secrets = {"endpointurl": endpoint}, {"access_key_id": KEY, "secret_access_key": SECRET}
     keys = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
     try:
-        with _running(command, state / "log", keys, lambda: _has_bucket(client)):
+        with _running(command, state / "log", keys, lambda: _has_bucket(client)), closing(client):
             yield lambda prefix: Bucket(f"s3://{BUCKET}/{prefix}", settings, secrets, client, prefix)
     finally:
-        client.close()
+        for port in ports.values():  # of a server that had to be killed
+            for left in Path("/tmp").glob(f"seaweedfs-*-grpc-{port + GRPC}.sock"):
+                left.unlink()
 
 
 def free_ports(count: int, also: int = 0) -> list[int]:

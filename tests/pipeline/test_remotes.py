@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from dvc_data.hashfile.db import HashFileDB
 from ruamel.yaml import YAML
 
 from pipeline import mending
@@ -41,9 +42,9 @@ def local(tmp_path: Path) -> Remote:
 def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Remote:
     """An empty one of each kind."""
     made = request.getfixturevalue(request.param)
-    return {"local": lambda: made, "ssh": lambda: made(tmp_path / "remote"), "s3": lambda: made(tmp_path.name)}[
-        request.param
-    ]()
+    if request.param == "ssh":
+        return made(tmp_path / "remote")
+    return made(tmp_path.name) if request.param == "s3" else made
 
 
 def pushed(checkout: Checkout, remote: Remote) -> Checkout:
@@ -180,15 +181,10 @@ def test_an_object_that_is_damaged_again_as_soon_as_it_is_pushed_is_an_error(
     reproduced: Checkout, local: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pushed(reproduced, local)
-    local.flip(hash_of(reproduced, WEIGHTS))
+    rotten = hash_of(reproduced, WEIGHTS)
+    local.flip(rotten)
     monkeypatch.chdir(reproduced.study)
-    state = mending._state
-    monkeypatch.setattr(
-        mending,
-        "_state",
-        lambda place, oid: "damaged" if "remote" in place.path and oid in rotten else state(place, oid),
-    )
-    rotten = {hash_of(reproduced, WEIGHTS)}
+    monkeypatch.setattr(HashFileDB, "add", lambda there, *_, **__: Path(there.oid_to_path(rotten)).write_bytes(b"?"))
 
     with pytest.raises(DataError, match=f"{WEIGHTS}: damaged on the remote again as soon as it was pushed"):
         mending.mend("", dry_run=False)
@@ -206,8 +202,8 @@ def test_a_remote_that_is_not_set_up_is_named_with_its_likely_name(unborn: Check
     with pytest.raises(DataError, match="remote: there is no default one; there are none to choose from"):
         mending.mend("", dry_run=True)
     local.add_to(unborn)
-    with pytest.raises(DataError, match=r"remote: stroe is not set up; did you mean store\?"):
-        mending.mend("stroe", dry_run=True)
+    with pytest.raises(DataError, match=r"remote: stor is not set up; did you mean store\?"):
+        mending.mend("stor", dry_run=True)
 
 
 def test_a_study_without_results_and_a_folder_without_a_study_are_told_so(

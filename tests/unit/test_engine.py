@@ -1,0 +1,29 @@
+"""Tasks run once each, here or in processes of their own."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.engine import run
+
+
+def write(task: Path) -> None:
+    if task.name == "bad":
+        raise ValueError("this task is bad")
+    task.write_text(str(len(task.name)))
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_every_task_that_is_not_done_runs_once(slots: int, tmp_path: Path) -> None:
+    tasks = [tmp_path / name for name in ("one", "two", "three")]
+    tasks[1].write_text("done before")
+
+    run(tasks, write, Path.exists, slots, "tasks")
+
+    assert [task.read_text() for task in tasks] == ["3", "done before", "5"]
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_a_task_that_fails_fails_the_run(slots: int, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="this task is bad"):
+        run([tmp_path / "bad", tmp_path / "one"], write, Path.exists, slots, "tasks")
