@@ -22,6 +22,7 @@ from pipeline.errors import DataError, choices
 from pipeline.progress import progress
 
 RIGHT, DAMAGED, MISSING = "right", "damaged", "missing"
+READERS = 8  # each holds up to 50 MB of an object on S3
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def _listing(oid: str, *places: HashFileDB) -> list[tuple[str, str]]:
 
 
 def _states(there: HashFileDB, oids: list[str]) -> dict[str, str]:
-    with ThreadPoolExecutor(there.fs.jobs) as readers:
+    with ThreadPoolExecutor(READERS) as readers:
         states = readers.map(lambda oid: _state(there, oid), oids)
         return dict(zip(oids, progress(states, len(oids), "reading the remote", "objects"), strict=True))
 

@@ -1,9 +1,11 @@
 """A study's params → everything that is wrong with them, before any work."""
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 from pipeline import paths
+from pipeline.arrays import Shape
 from pipeline.augmentation import composed
 from pipeline.datasets import DATASETS
 from pipeline.datasets.base import Dataset
@@ -17,6 +19,8 @@ from pipeline.registry import Table, build, build_kind
 from pipeline.similarity import INDICES
 from pipeline.stitches import STITCHES
 
+Size = tuple[int, int, int]
+Cuts = tuple[tuple[str, Shape], ...]  # names and shapes
 FAMILIES: dict[str, Table] = {
     "stitches": STITCHES,
     "objectives": OBJECTIVES,
@@ -75,26 +79,55 @@ def _files(params: Params) -> Iterator[PipelineError]:
 
 
 def _networks(params: Params) -> Iterator[PipelineError]:
-    """Each different architecture once, on each shape of input: does it build, trace, and have the cuts?"""
-    seen: set[tuple[str, tuple[int, ...], int]] = set()
+    """Each different architecture once on each shape it meets: does it build, trace, and have the cuts?"""
     root = paths.data_root(params.root, params.data.root)
     datasets: dict[str, Dataset] = {
         name: build_kind(f"datasets.{name}", DATASETS, entry) for name, entry in params.datasets.items()
     }
+    found: dict[tuple[str, Size, int], Cuts] = {}
     for name, model in params.models.items():
-        dataset = datasets[model.dataset]
-        facts = (model.architecture, dataset.shape(), len(dataset.classes(root)))
-        if facts not in seen:
-            seen.add(facts)
-            yield from _try(lambda n=name, f=facts: _cut(params, n, *f))
+        classes = len(datasets[model.dataset].classes(root))
+        for data in (model.dataset, *params.extract.datasets):
+            facts = (model.architecture, datasets[data].shape(), classes)
+            if facts not in found:
+                found[facts] = ()
+                yield from _try(lambda n=f"models.{name} on {data}", f=facts: found.update({f: _cuts(params, n, *f)}))
+    if all(found.values()):
+        size = datasets[params.stitch.data].shape()
+        cuts = {
+            n: found[m.architecture, size, len(datasets[m.dataset].classes(root))] for n, m in params.models.items()
+        }
+        yield from _joints(params, cuts)
 
 
-def _cut(params: Params, name: str, architecture: str, shape: tuple[int, int, int], classes: int) -> None:
+def _cuts(params: Params, where: str, architecture: str, shape: Size, classes: int) -> Cuts:
     from pipeline.cutting import Cuttable
     from pipeline.weights import initialise
 
     variant = build_kind(f"architectures.{architecture}", ARCHITECTURES, params.architectures[architecture])
     try:
-        Cuttable(initialise(variant, shape, classes, 0), shape).select("extract.cuts", params.extract.cuts)
+        cuts = Cuttable(initialise(variant, shape, classes, 0), shape).select("extract.cuts", params.extract.cuts)
     except PipelineError as error:
-        raise ParamsError(f"{error} (in models.{name})") from error
+        raise ParamsError(f"{error} ({where})") from error
+    return tuple((cut.name, cut.shape) for cut in cuts)
+
+
+def _joints(params: Params, cuts: dict[str, Cuts]) -> Iterator[PipelineError]:
+    """Whether the map can join what each sender gives to what each receiver takes."""
+    from pipeline.stitches.base import Stitch
+
+    variant: Stitch = build(
+        f"stitches.{params.stitch.map}", STITCHES, params.stitch.map, params.stitches[params.stitch.map]
+    )
+    matching = params.stitch.pairs == "matching"
+    for sender, receiver in product(params.senders, params.receivers):
+        pairs = [(a, b) for a, b in product(cuts[sender], cuts[receiver]) if a[0] == b[0] or not matching]
+        if not pairs:
+            yield ParamsError(f"stitch.pairs: {sender} and {receiver} have no cut of one name; use all")
+        for (source, given), (target, taken) in pairs:
+            try:
+                variant.build(given, taken)
+            except ValueError as error:
+                yield ParamsError(
+                    f"stitch.map: {sender}/{source} to {receiver}/{target}: {error}; choose other cuts or another map"
+                )

@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from pipeline import mending
 from pipeline.errors import DataError
-from tests.pipeline.checkout import Checkout, fresh
+from tests.pipeline.checkout import Checkout, executed, fresh
 from tests.pipeline.servers import Folder, Remote, free_ports, s3_server, ssh_server, sshd, weed
 
 MEND = ("python", "../../pipeline", "mend")
@@ -58,8 +58,7 @@ def cloned(checkout: Checkout, name: str) -> Checkout:
     """What git has of it, and the credentials that a team hands out by other ways."""
     top = checkout.top.with_name(name)
     checkout.run("git", "clone", "--quiet", str(checkout.top), str(top), where=checkout.top)
-    if (checkout.top / ".dvc/config.local").exists():
-        shutil.copy(checkout.top / ".dvc/config.local", top / ".dvc")
+    shutil.copy(checkout.top / ".dvc/config.local", top / ".dvc")
     return Checkout(top)
 
 
@@ -102,6 +101,15 @@ def test_a_second_clone_pulls_all_and_executes_nothing(reproduced: Checkout, rem
 
     assert "reports/index.html" in results(clone) and WEIGHTS in results(clone)
     assert_complete(clone, reproduced)
+
+
+def test_a_variant_in_a_fresh_clone_fetches_what_it_can_and_runs_the_rest(reproduced: Checkout, local: Remote) -> None:
+    pushed(reproduced, local)
+    clone = cloned(reproduced, "clone")
+
+    ran = executed(clone.run("dvc", "exp", "run", "--pull", "-S", "stitch.lr=1e-3"))
+
+    assert ran == {"stitch@one-two-0", "audit@one-two-0", "report"}
 
 
 def test_a_damaged_object_fails_the_pull_by_name_and_is_mended_from_a_good_clone(

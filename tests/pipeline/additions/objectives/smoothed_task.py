@@ -1,0 +1,29 @@
+from dataclasses import dataclass
+from typing import final
+
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from pipeline.objectives.base import Descend, Joint, Objective
+
+
+@final
+@dataclass(frozen=True)
+class SmoothedTask(Objective):
+    """Task-loss matching with `smoothing` of each label spread over all classes (Szegedy et al. 2016)."""
+
+    smoothing: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.smoothing < 1:
+            raise ValueError(f"smoothing: is {self.smoothing:g}; it should be from 0 to below 1")
+
+    def fit(self, stitch: nn.Module, joint: Joint, descend: Descend) -> nn.Module:
+        stitch.train()
+        descend(
+            stitch,
+            lambda activations, labels: cross_entropy(
+                joint.tail(stitch(activations)), labels, label_smoothing=self.smoothing
+            ),
+        )
+        return stitch.eval()

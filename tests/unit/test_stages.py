@@ -1,0 +1,253 @@
+"""The stages one after another on the tiny study, in this process, and what their numbers must be."""
+
+import copy
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+import torch
+from ruamel.yaml import YAML
+
+from pipeline import paths
+from pipeline.errors import DataError, ParamsError, ResourceError, StoreError
+from pipeline.networks import read_network
+from pipeline.params import Params, typed_params
+from pipeline.prepared import read_prepared
+from pipeline.stages import audit, compare, dataset, extract, plan, stitch, train
+from pipeline.stages import cells as stage_cells
+from pipeline.stages.train import accuracy
+from pipeline.store import Store
+from pipeline.weights import save_weights, weights_digest
+
+CPU = torch.device("cpu")
+TINY = YAML(typ="safe").load(Path(__file__).resolve().parents[2] / "studies/tiny/params.yaml")
+
+
+def study(**changes: object) -> Params:
+    """The tiny study with both networks as senders, and with `section__key=value` changed."""
+    document = copy.deepcopy(TINY)
+    document["senders"] = ["one", "two"]
+    for place, value in changes.items():
+        *path, last = place.split("__")
+        block = document
+        for key in path:
+            block = block[key]
+        block[last] = value
+    return typed_params(document)
+
+
+def forget() -> None:
+    stage_cells._store.cache_clear()
+    stage_cells.receiving.cache_clear()
+    audit.receiver_spectrum.cache_clear()
+
+
+def prepare(params: Params) -> None:
+    for name in params.datasets:
+        dataset.run(params, name)
+    for name in params.models:
+        plan.run(params, name)
+
+
+@pytest.fixture(scope="module")
+def _finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    params, home = study(), Path.cwd()
+    folder = tmp_path_factory.mktemp("finished")
+    os.chdir(folder)
+    forget()
+    prepare(params)
+    for name in params.models:
+        train.run(params, name, 0)
+        extract.run(params, name, 0, "patches")
+    for sender in params.senders:
+        stitch.run(params, sender, "two", 0)
+        audit.run(params, sender, "two", 0)
+    compare.run(params, "linear_cka")
+    os.chdir(home)
+    return folder
+
+
+@pytest.fixture
+def finished(_finished: Path, tmp_path: Path) -> Iterator[Path]:
+    """A study with every stage but the report done; this test's own copy, and its working folder."""
+    shutil.copytree(_finished, tmp_path, dirs_exist_ok=True)
+    forget()
+    yield tmp_path
+    forget()
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_store_holds_what_the_network_does() -> None:
+    store, data = Store(paths.activations("one", 0, "patches")), read_prepared(paths.dataset("patches"))
+    network = read_network("one", 0, CPU)
+    seen: list[torch.Tensor] = []
+    network.get_submodule("layer1").register_forward_hook(lambda *call: seen.append(call[2].clone()))
+
+    with torch.inference_mode():
+        for start in range(0, 64, 16):
+            network(data.splits["test"].batch(slice(start, start + 16), CPU))
+
+    assert store.cuts == ("relu", "layer1", "layer2")
+    assert np.array_equal(store.rows("test", "layer1").read(0, 64), torch.cat(seen).numpy())
+    assert store.identity.weights == weights_digest(network)
+    assert np.array_equal(store.labels("test"), data.splits["test"].labels)
+
+
+@pytest.mark.usefixtures("finished")
+def test_the_receivers_own_direct_stitch_gives_the_receivers_own_accuracy_and_rank() -> None:
+    rows = pandas.read_csv(paths.cells("two", "two", 0)).query("objective == 'direct' and measure == 'accuracy'")
+    own = accuracy(read_network("two", 0, CPU), read_prepared(paths.dataset("patches")).splits["test"], CPU)
+    ranks = pandas.read_csv(paths.audit("two", "two", 0)).query("objective == 'direct'").pivot(
+        index="sender_cut", columns="measure", values="value"
+    )  # fmt: skip
+
+    assert len(rows) == 3
+    assert rows["value"].tolist() == [own] * 3
+    assert ranks["numerical"].tolist() == ranks["receiver_numerical"].tolist()
+
+
+@pytest.mark.usefixtures("finished")
+def test_unstitched_accuracy_is_the_networks_own() -> None:
+    data = read_prepared(paths.dataset("patches")).splits["test"]
+
+    for name in ("one", "two"):
+        found = pandas.read_csv(paths.unstitched(name, 0, "patches"))["value"].tolist()
+        trained = pandas.read_csv(paths.network(name, 0) / "rows.csv")["value"].tolist()
+        assert found == trained == [accuracy(read_network(name, 0, CPU), data, CPU)]
+
+
+@pytest.mark.usefixtures("finished")
+def test_comparison_has_every_pair_of_layers_and_ones_on_its_diagonal() -> None:
+    rows = pandas.read_csv(paths.comparison("linear_cka"))
+    own = rows.query("model == other_model and cut == other_cut")
+
+    assert len(rows) == (2 * 3) ** 2
+    assert own["value"].to_numpy() == pytest.approx(1)
+    assert rows["value"].between(0, 1 + 1e-12).all()
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_store_of_other_weights_than_the_receivers_is_refused() -> None:
+    network = read_network("one", 0, CPU)
+    save_weights(network, paths.network("two", 0) / "weights.safetensors")
+
+    with pytest.raises(StoreError, match=r"two/0/patches: its weights is \w+; expected \w+: run dvc repro"):
+        stage_cells.receiving("two", 0, "patches")
+
+
+@pytest.mark.usefixtures("finished")
+def test_stores_of_other_samples_are_refused() -> None:
+    other = study(seed=1)
+    dataset.run(other, "patches")
+    shutil.rmtree(paths.activations("one", 0, "patches"))
+    extract.run(other, "one", 0, "patches")
+
+    with pytest.raises(StoreError, match=r"its inputs is \w+; expected \w+"):
+        stitch.run(study(), "one", "two", 0)
+
+
+@pytest.mark.usefixtures("finished")
+def test_cuts_that_the_map_cannot_join_are_refused_before_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage_cells, "make", lambda cell: pytest.fail("a stitch was trained"))
+
+    with pytest.raises(ParamsError, match=r"stitch\.map: one/relu to two/layer2: a 1x1 convolution keeps places"):
+        stitch.run(study(stitch__pairs="all"), "one", "two", 0)
+
+
+@pytest.mark.usefixtures("finished")
+def test_all_pairs_of_cuts_are_joined_where_they_can_be() -> None:
+    params = study(stitch__pairs="all", extract__cuts=["relu", "layer1"])
+    for name in params.models:
+        extract.run(params, name, 0, "patches")
+
+    stitch.run(params, "one", "two", 0)
+
+    cells = pandas.read_csv(paths.cells("one", "two", 0)).query("measure == 'accuracy' and objective == 'task'")
+    assert set(zip(cells["sender_cut"], cells["receiver_cut"], strict=True)) == {
+        (a, b) for a in ("relu", "layer1") for b in ("relu", "layer1")
+    }
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_packed_store_gives_the_same_stitches() -> None:
+    raw = pandas.read_csv(paths.cells("one", "two", 0))
+    for name in ("one", "two"):
+        extract.run(study(extract__layout="packed"), name, 0, "patches")
+
+    stitch.run(study(), "one", "two", 0)
+
+    pandas.testing.assert_frame_equal(pandas.read_csv(paths.cells("one", "two", 0)), raw)
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_plan_of_other_data_is_refused() -> None:
+    dataset.run(study(seed=1), "patches")
+
+    with pytest.raises(DataError, match=r"data/prepared/patches: is not what one was planned on; run dvc repro"):
+        train.run(study(), "one", 0)
+
+
+def test_random_weights_are_those_of_the_seed_and_learn_nothing() -> None:
+    params = study(models__one__weights="random")
+    prepare(params)
+
+    for seed in (0, 1, 0):
+        train.run(params, "one", seed)
+
+    zero, one = (weights_digest(read_network("one", seed, CPU)) for seed in (0, 1))
+    assert zero != one
+    assert len(pandas.read_csv(paths.network("one", 0) / "curve.csv")) == 0
+
+
+def test_weights_from_a_file_are_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    params = study(models__one__weights="random")
+    prepare(params)
+    train.run(params, "one", 5)
+    given = read_network("one", 5, CPU)
+    save_weights(given, Path("raw/given.safetensors"))
+    monkeypatch.setenv("BACKSTITCH_DATA_ROOT", "raw")
+    params = study(models__two__weights="given.safetensors")
+    plan.run(params, "two")
+
+    train.run(params, "two", 0)
+
+    assert weights_digest(read_network("two", 0, CPU)) == weights_digest(given)
+
+
+def test_a_plan_names_the_weights_file_that_is_missing() -> None:
+    params = study(models__one__weights="given.safetensors")
+    dataset.run(params, "patches")
+
+    with pytest.raises(DataError, match=r"given\.safetensors: no such file; put the weights there"):
+        plan.run(params, "one")
+
+
+@pytest.mark.usefixtures("finished")
+def test_what_does_not_fit_on_the_disk_is_refused_before_a_forward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extract.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))
+    monkeypatch.setattr(extract, "extract", lambda *_: pytest.fail("the network was run"))
+
+    with pytest.raises(ResourceError, match=r"extract: needs .* GB of disk; .* GB are free: extract fewer cuts"):
+        extract.run(study(), "one", 0, "patches")
+
+
+@pytest.mark.usefixtures("finished")
+def test_what_does_not_fit_in_memory_is_refused_before_a_forward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extract, "extract", lambda *_: pytest.fail("the network was run"))
+
+    with pytest.raises(ResourceError, match=r"extract: needs .* GB of memory; machine\.memory_gb gives 1e-06"):
+        extract.run(study(machine__memory_gb=1e-6), "one", 0, "patches")
+
+
+@pytest.mark.usefixtures("finished")
+def test_the_bill_is_shown_first(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+
+    extract.run(study(), "one", 0, "patches")
+
+    assert "bill: " in caplog.text
+    assert "in 12 files" in caplog.text
