@@ -34,7 +34,8 @@ def main() -> None:
 
     The stages below are run by `dvc repro` in a study's folder; `check`, `cuts` and `study` are for you.
     """
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(format="%(message)s", stream=sys.stderr)
+    logging.getLogger("pipeline").setLevel(logging.INFO)
 
 
 def _run(stage: str, arguments: Sequence[Any], outputs: Sequence[Path]) -> None:

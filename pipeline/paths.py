@@ -9,7 +9,6 @@ from pathlib import Path
 
 PARAMS = Path("params.yaml")
 CHECKED = Path("cache/checked")
-REPORTED = Path("cache/reported")
 COMPARISONS = Path("cache/comparisons")
 SCRATCH = Path("cache/.scratch")  # unfinished work, keyed by content; never an output
 LOG = Path("cache/.log")  # times and versions of runs; never an output

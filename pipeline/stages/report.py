@@ -9,7 +9,6 @@ from pathlib import Path
 from pandas import DataFrame
 
 from pipeline import journal, page, paths
-from pipeline.atomic import digest, write_text
 from pipeline.evidence import read_evidence
 from pipeline.figures import FIGURES
 from pipeline.figures.base import Evidence, Figure
@@ -27,10 +26,7 @@ _UNFINISHED = ".unfinished"
 def run(params: Params) -> None:
     evidence = read_evidence(params)
     figures = {name: build(f"figures.{name}", FIGURES, name, options) for name, options in params.figures.items()}
-    files = report(params, evidence, figures)
-    put(paths.REPORTS, files)
-    lasting = [file for name, file in files.items() if name != "index.html"]  # which tells how long stages took
-    write_text(paths.REPORTED, f"{digest(*lasting)}\n")
+    put(paths.REPORTS, report(params, evidence, figures))
     tidy_inputs(params)
 
 

@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-PARTS = (".dvc/config", ".dvc/.gitignore", ".dvcignore", ".gitignore", "dvc.yaml", "params.yaml", "pyproject.toml")
+PARTS = (
+    ".dvc/config",
+    ".dvc/.gitignore",
+    ".dvc/plots/by_sender.json",
+    ".dvcignore",
+    ".gitignore",
+    "dvc.yaml",
+    "params.yaml",
+    "pyproject.toml",
+)
 
 
 @dataclass(frozen=True)

@@ -102,3 +102,14 @@ def test_the_machine_is_no_part_of_the_hash(reproduced: Checkout) -> None:
     reproduced.params("  memory_gb: 2\n", "  memory_gb: 3\n")
 
     assert reproduced.repro() == set()
+
+
+def test_metrics_plots_and_experiments_are_wired(reproduced: Checkout) -> None:
+    reproduced.run("dvc", "exp", "run", "-S", "stitch.lr=1e-3", "-n", "slower")
+
+    assert "two.task.accuracy_mean" in reproduced.run("dvc", "metrics", "show")
+    assert "slower" in reproduced.run("dvc", "exp", "show", "--csv")
+    reproduced.run("dvc", "plots", "diff", "HEAD", "--out", "plots")
+    page = (reproduced.study / "plots/index.html").read_text()
+    assert '"sender": "one"' in page
+    assert "DVC_METRIC" not in page
