@@ -95,7 +95,7 @@ def test_a_new_index_runs_its_own_comparison_and_a_new_figure_the_report(reprodu
 
     ran = reproduced.repro()
 
-    assert ran == {"compare@distance_correlation", "report"}
+    assert ran == {"check", "compare@distance_correlation", "report"}
     measured = list(rows(reproduced, "similarity")["measure"])
     assert measured.count("distance_correlation") == measured.count("linear_cka") > 0
     assert "distance_correlation" in rows(reproduced, "cells").columns
@@ -136,7 +136,7 @@ def test_a_new_stitch_makes_every_cell_anew_and_nothing_before_them(reproduced: 
 
     ran = reproduced.repro()
 
-    assert ran == {"stitch@one-two-0", "audit@one-two-0", "report"}
+    assert ran == {"check", "stitch@one-two-0", "audit@one-two-0", "report"}
     assert set(rows(reproduced, "cells")["map"]) == {"identity_start"}
     assert all(accuracy >= 0 for accuracy in rows(reproduced, "cells")["accuracy"])
 

@@ -93,7 +93,7 @@ def test_a_new_objective_trains_its_own_cells_only(reproduced: Checkout) -> None
     ran = reproduced.repro()
 
     after = {path: path.stat().st_mtime_ns for path in cells.glob("*/scores.json")}
-    assert ran == {"stitch@one-two-0", "audit@one-two-0", "report"}
+    assert ran == {"check", "stitch@one-two-0", "audit@one-two-0", "report"}
     assert before.items() <= after.items()
     assert len(after) == len(before) * 3 // 2
 
