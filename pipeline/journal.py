@@ -12,11 +12,10 @@ from pathlib import Path
 
 from pandas import DataFrame
 
-import pipeline
 from pipeline import paths
 from pipeline.atomic import write_json
 
-_PACKAGES = ("torch", "numpy", "zarr", "dvc")
+_PACKAGES = ("backstitch", "torch", "numpy", "zarr", "dvc")
 _COLUMNS = ["stage", "arguments", "seconds", "bytes", "versions", "machine"]
 
 
@@ -48,11 +47,11 @@ def bytes_of(path: Path) -> int:
 
 def versions() -> dict[str, str]:
     """Of Python, of Backstitch, and of the packages that can move a number; none is imported."""
-    found = {"python": platform.python_version(), "backstitch": pipeline.__version__}
+    found = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
             found[package] = version(package)
-        except PackageNotFoundError:  # a machine that only reports has no need of torch
+        except PackageNotFoundError:  # run from a checkout, or on a machine that only reports
             continue
     return found
 
