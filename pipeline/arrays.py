@@ -17,7 +17,10 @@ Json = dict[str, Any]
 class Activations(Protocol):
     """N rows at one cut, however they are kept."""
 
-    shape: Shape  # with the rows first
+    @property
+    def shape(self) -> Shape:
+        """With the rows first."""
+        ...
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Rows in order."""

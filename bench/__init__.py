@@ -1,0 +1,1 @@
+"""Our speed against what limits it, as ratios taken side by side: `python -m bench`."""

@@ -1,0 +1,43 @@
+"""How large the measured work is."""
+
+from dataclasses import dataclass
+
+from pipeline.chunking import RAW_TARGET
+
+
+@dataclass(frozen=True)
+class Sizes:
+    repetitions: int
+    width: int  # channels of the first stage of our ResNet-18
+    image: int  # side of the inputs of our ResNet-18
+    large_image: int  # side of the inputs of torchvision's ResNet-18
+    images: int  # that ours extracts
+    large_images: int  # that torchvision's does
+    batch: int  # of extraction
+    rows: int  # read
+    row: tuple[int, int, int]  # the shape of one
+    one_chunk: int  # rows of an array that fits into one chunk
+    chunk: int  # bytes a chunk file aims at
+    stitched: int  # rows a stitch is trained on
+    stitch_batch: int
+    step_batch: int
+
+    @property
+    def bytes_needed(self) -> int:
+        """Of disk at once, with room to spare: the larger extraction twice, and the arrays that are read."""
+        # All legal cuts together have about 11 times the first one's numbers, which torchvision's has at half the side.
+        ours = 4 * self.images * 12 * self.width * self.image**2
+        torchvisions = 4 * self.large_images * 12 * 64 * self.large_image**2 // 4
+        extraction = 2 * max(ours, torchvisions)
+        channels, height, width = self.row
+        return extraction + 6 * self.rows * channels * height * width * 4 + 2**26
+
+
+FULL = Sizes(
+    repetitions=5, width=64, image=32, large_image=64, images=512, large_images=1536, batch=128,
+    rows=12288, row=(128, 8, 8), one_chunk=4096, chunk=RAW_TARGET, stitched=384, stitch_batch=128, step_batch=128,
+)  # fmt: skip
+QUICK = Sizes(
+    repetitions=1, width=4, image=32, large_image=32, images=8, large_images=8, batch=4,
+    rows=640, row=(8, 2, 2), one_chunk=128, chunk=2**14, stitched=16, stitch_batch=8, step_batch=4,
+)  # fmt: skip

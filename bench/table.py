@@ -1,0 +1,86 @@
+"""Rows as a table: for the terminal, and as the page docs/bench.md."""
+
+from collections.abc import Sequence
+
+from bench.ratios import Row
+from pipeline.stages.extract import gb
+
+HEADER = ("what", "ratio", "turns", "mark", "", "ours", "held against", "size")
+TITLES = {
+    "extraction": "Extraction",
+    "reading": "Reading raw stores",
+    "packed": "Reading packed stores",
+    "stitching": "Training from a store",
+    "stepping": "A step through the tail",
+    "repeating": "Nothing to do",
+}
+EXPLANATIONS = {
+    "extraction": """\
+`stages.extract.extract` and `StoreWriter`, from mapped inputs to the finished store, every number checked for
+being finite and every byte checksummed, against the slower of two limits: the bare forward pass over the same
+inputs in the same batches, and writing as many bytes to one `.npy` file a cut from memory. Writing happens in a
+thread behind the forward pass. What limits it: the pass keeps all cores busy, so the copy of each byte into the
+page cache, its checksum and its check are taken from the pass. What pays for it: `capture.keep_memory`, without which
+glibc returns large tensors to the system after every layer. The bare pass runs with glibc as it is; *memory kept by
+both* gives it the same advantage, and so shows what writing alone costs.""",
+    "reading": """\
+`Store(...).rows(split, cut)`, 128 rows in order (copied out of the map) and 256 at random, against a `.npy`
+memmap of the same values, pages in memory. What limits it: a raw chunk is a `.npy` file in all but the header,
+so both are one copy; the rows of several chunks are gathered through one view that reaches all of their maps.""",
+    "packed": """\
+`PackedRows.read`, 128 rows at a time in order, against zarr-python reading the same array in the same blocks.
+What limits it: decompression; all cores decode inner chunks from a map of the shard, whose index is read once,
+each right to its place among the rows.""",
+    "stitching": """\
+`training.fit` of a 1×1 convolution at `layer2` of ResNet-18 for one epoch of the `task` objective, with
+`reading.batches_of` a raw store, against the same from tensors that are in memory already. `resident` loads the
+layer first, inside the time; `mapped` has a memory budget of one byte, so every batch is gathered from the store.
+What limits it: the tail's passes, beside which reading is small.""",
+    "stepping": """\
+Forward, backward and Adam's step of one stitch, from the sender's cached activations through the receiver's tail,
+against hooks in two whole networks: the sender runs to its end, the receiver's layer is replaced by a hook, and
+autograd follows the stitch only. What limits it: at the earliest cut the tail is almost the whole network, and of
+the four passes that hooks make (sender, receiver's front, tail, tail backwards) only the two cheap ones fall away.
+At the last cut nearly everything does.""",
+    "repeating": """\
+Wall time of `dvc repro` in the repository's top when all is up to date; the ratio is 5 s over it, and 0 if any
+stage ran. None of our code runs then: all of it is DVC's start, its reading of `dvc.yaml` and its check of every
+dependency.""",
+}
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    low, high = row.spread
+    mark = "–" if row.mark is None else f"{row.mark:g}"
+    size = gb(row.bytes) if row.bytes else "–"
+    return (row.name, f"{row.ratio:.2f}", f"{low:.2f} to {high:.2f}", mark, row.verdict, row.ours, row.limit, size)
+
+
+def line(row: Row) -> str:
+    """For the terminal, as soon as it is known."""
+    name, ratio, turns, mark, verdict, ours, limit, size = cells(row)
+    return f"{name:<58} {ratio:>7} ({turns}), mark {mark:>3} {verdict:<6}  {ours} against {limit}; {size}"
+
+
+def markdown(rows: Sequence[Row], machine: str, skipped: Sequence[str]) -> str:
+    """The page, a section for every part that has rows."""
+    parts = [part for part in TITLES if any(row.part == part for row in rows)]
+    sections = [section(part, [row for row in rows if row.part == part]) for part in parts]
+    return "\n\n".join([INTRODUCTION.format(machine=machine), *sections, *skipped]) + "\n"
+
+
+def section(part: str, rows: Sequence[Row]) -> str:
+    lines = [HEADER, ("---",) * len(HEADER), *map(cells, rows)]
+    table = "\n".join(f"| {' | '.join(entries)} |" for entries in lines)
+    return f"## {TITLES[part]}\n\n{EXPLANATIONS[part]}\n\n{table}"
+
+
+INTRODUCTION = """\
+# Speed
+
+Written by `python -m bench --markdown docs/bench.md`. Every line is a ratio of two times of one run, taken in turn
+on one machine: the best time of what limits us over our best time. Above 1 is faster than the limit. *Turns* are the
+lowest and the highest ratio of a single turn, and say how far others disturbed it. A line without a mark is
+there to explain its neighbours.
+
+Measured on: {machine}."""
