@@ -22,6 +22,7 @@ from pipeline.atomic import digest, write_json
 from pipeline.cutting import Cuttable
 from pipeline.devices import choose
 from pipeline.errors import ParamsError, StoreError
+from pipeline.folding import folded
 from pipeline.imports import closure, code_digest
 from pipeline.networks import read_network, read_plan
 from pipeline.objectives import OBJECTIVES
@@ -159,7 +160,7 @@ def make(cell: Cell) -> None:
     def descend(module: nn.Module, loss: Loss) -> None:
         fit(module, loss, feed, cell.recipe, seed, label)
 
-    stitch = objective.fit(cell.stitch().to(device), Joint(source, target, tail, device), descend)
+    stitch = objective.fit(cell.stitch().to(device), Joint(source, target, folded(tail), device), descend)
     scores = test(stitch, tail, sender.rows("test", cell.sender_cut), sender.labels("test"), device)
     save_weights(stitch.cpu(), cell.folder / cell.file)
     write_json(cell.folder / "scores.json", scores)  # last: a cell with scores is done
