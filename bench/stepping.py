@@ -14,6 +14,7 @@ from bench.ratios import Contender, Row, nothing, ratio_row, side_by_side
 from bench.sizes import Sizes
 from pipeline.arrays import Activations, Shape
 from pipeline.cutting import Cut, Cuttable
+from pipeline.folding import folded
 from pipeline.randomness import seeded
 from pipeline.reading import tensor
 from pipeline.stitches.conv1x1 import Conv1x1
@@ -41,7 +42,7 @@ def _at(
     with torch.no_grad():
         activations = traced.front(cut)(inputs).numpy()
     cached = stored(Path("stepping") / cut.name, {cut.name: activations}, "raw").rows("test", cut.name)
-    tail = traced.tail(cut).requires_grad_(False)
+    tail = folded(traced.tail(cut))  # as the stage trains through it
     steps = {
         "cached": step(cut.shape, wanted, partial(through_tail, tail, cached)),
         "hooked": step(cut.shape, wanted, partial(through_hooks, sender, receiver, cut.name, inputs)),

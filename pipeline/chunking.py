@@ -13,6 +13,7 @@ RAW_TARGET = 128 * 2**20  # bytes a raw chunk: large enough for tens of files a 
 PACKED_TARGET = 32 * 2**20  # bytes a shard before compression: each cut's shard is held in memory while it fills
 ALIGN = 128  # rows; chunks of several files begin on such rows, so that usual batches never straddle two
 PACKED_ROWS = 16  # rows a compressed inner chunk
+CRC_BYTES = 4  # of the crc32c that a chunk ends with
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,6 @@ def bill(layout: str, samples: int, row_bytes: int, batch: int) -> Bill:
     waiting = 3 * min(batch, samples) * row_bytes
     if layout == "raw":
         chunks = raw_chunks(samples, row_bytes)
-        return Bill(chunks.count * (chunks.rows * row_bytes + 4), chunks.count + 1, waiting)
+        return Bill(chunks.count * (chunks.rows * row_bytes + CRC_BYTES), chunks.count + 1, waiting)
     chunks = packed_chunks(samples, row_bytes)
     return Bill(samples * row_bytes, chunks.count + 1, waiting + chunks.rows * row_bytes)

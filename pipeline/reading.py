@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pipeline.arrays import Activations, Labels
 from pipeline.randomness import generator
-from pipeline.store import PackedRows
+from pipeline.rows import PackedRows
 from pipeline.training import Batch, Feed, Source
 
 RUN = 128  # rows read together from a `packed` array
@@ -33,7 +33,7 @@ def batches_of(rows: Activations, labels: Labels, memory: int, device: torch.dev
 
 def tensor(rows: np.ndarray, device: torch.device) -> Tensor:
     """`rows` in float32 on the device, never an alias of a mapped file."""
-    return torch.from_numpy(np.array(rows, np.float32)).to(device)
+    return torch.from_numpy(np.require(rows, np.float32, "W")).to(device)  # maps are read-only, and so copied
 
 
 @dataclass(frozen=True)

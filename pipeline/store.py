@@ -11,7 +11,7 @@ A `raw` chunk file is the array's bytes and their crc32c, so rows are mapped and
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -24,11 +24,12 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 from pipeline import manifest
 from pipeline.arrays import Activations, Labels, Rows, Shape
 from pipeline.atomic import appear
-from pipeline.chunking import PACKED_ROWS, Chunks, packed_chunks, raw_chunks
+from pipeline.chunking import CRC_BYTES, PACKED_ROWS, packed_chunks, raw_chunks
 from pipeline.errors import StoreError
+from pipeline.rows import PackedRows, RawRows
 
 FORMAT = 1
-CRC_BYTES = 4
+BLOCK = 2**20  # bytes checked, checksummed and written together, while they are in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,7 @@ class StoreWriter:
         for spec, array in self._arrays.items():
             if spec.split == split:
                 rows = activations[spec.cut]
-                new = rows[array.done - start :] if array.done > start else rows
-                array.append(_cast(spec, new, self._identity.dtype))
+                array.append(rows[array.done - start :] if array.done > start else rows)
 
     def finish(self, labels: Mapping[str, Labels], destination: Path) -> None:
         """Stamps the whole store and gives it its name."""
@@ -107,7 +107,7 @@ class _RawArray:
     def __init__(self, group: zarr.Group, folder: Path, spec: Spec, dtype: np.dtype) -> None:
         self._row_bytes = spec.size * dtype.itemsize
         self._chunks = raw_chunks(spec.samples, self._row_bytes)
-        self._dtype = dtype
+        self._spec, self._dtype = spec, dtype
         shape = (self._chunks.rows, *spec.shape)
         if spec.name not in group:
             _create(group, spec, dtype, chunks=shape, compressors=[Crc32cCodec()])
@@ -150,10 +150,12 @@ class _RawArray:
     def _append_within(self, chunk: int, rows: Rows) -> None:
         path = self._partial(chunk)
         path.parent.mkdir(parents=True, exist_ok=True)
-        data = rows.reshape(-1).view(np.uint8)
-        self._crc = google_crc32c.extend(self._crc, data)
+        step = max(1, BLOCK // self._row_bytes)
         with path.open("ab", buffering=0) as file:
-            _write_all(file.fileno(), data.data)
+            for start in range(0, len(rows), step):
+                data = _cast(self._spec, rows[start : start + step], self._dtype).reshape(-1).view(np.uint8)
+                self._crc = google_crc32c.extend(self._crc, data)
+                _write_all(file.fileno(), data.data)
 
     def _close(self, chunk: int) -> None:
         first, last = self._chunks.span(chunk)
@@ -179,7 +181,7 @@ class _PackedArray:
                 chunks=(PACKED_ROWS, *spec.shape), shards=(self._chunks.rows, *spec.shape),
                 compressors=[ZstdCodec(level=1), Crc32cCodec()],
             )  # fmt: skip
-        self._array = _array(group, spec.name)
+        self._spec, self._array = spec, _array(group, spec.name)
         self._shard = np.empty((self._chunks.rows, *spec.shape), dtype)
         self.checksums: dict[Path, str] = {}
         files = [folder / spec.name / "c" / f"{k}{'/0' * len(spec.shape)}" for k in range(self._chunks.count)]
@@ -191,7 +193,7 @@ class _PackedArray:
             chunk, place = self._chunks.of(self.done)
             first, last = self._chunks.span(chunk)
             part, rows = rows[: last - self.done], rows[last - self.done :]
-            self._shard[place : place + len(part)] = part
+            self._shard[place : place + len(part)] = _cast(self._spec, part, self._shard.dtype)
             self.done += len(part)
             if self.done == last:
                 self._array[first:last] = self._shard[: last - first]
@@ -215,18 +217,17 @@ def _write_labels(group: zarr.Group, split: str, labels: Labels) -> None:
     array[:] = labels
 
 
-def _cast(spec: Spec, rows: Rows, dtype: str) -> Rows:
+def _cast(spec: Spec, rows: Rows, dtype: np.dtype) -> Rows:
     """`rows` in the store's type; a number that does not survive is an error, not an infinity."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         cast = rows.astype(dtype, copy=False)
-    if not np.isfinite(cast.sum(dtype=np.float64)):
-        if not np.isfinite(rows).all():
-            raise StoreError(f"{spec.name}: activations are not finite; the network that made them is broken")
-        largest = np.abs(rows).max()
-        raise StoreError(
-            f"{spec.name}: {largest:.3g} overflows {dtype}, which ends at 65504; use extract.dtype float32"
-        )
-    return cast
+        total = cast.sum(dtype=np.float32)  # one fast pass; only where it is not finite are the numbers looked at
+    if np.isfinite(total) or np.isfinite(cast).all():
+        return cast
+    if not np.isfinite(rows).all():
+        raise StoreError(f"{spec.name}: activations are not finite; the network that made them is broken")
+    largest = np.abs(rows).max()
+    raise StoreError(f"{spec.name}: {largest:.3g} overflows {dtype}, which ends at 65504; use extract.dtype float32")
 
 
 class Store:
@@ -258,7 +259,10 @@ class Store:
         if cut not in self.cuts:
             raise StoreError(f"{self.folder}: holds no {cut}; it has {', '.join(self.cuts)}")
         array = _array(self._group, f"{split}/{cut}")
-        return RawRows(self.folder / split / cut, array) if self.identity.layout == "raw" else PackedRows(array)
+        if self.identity.layout == "raw":
+            return RawRows(self.folder / split / cut, array.shape, array.chunks[0], array.dtype)
+        assert array.shards is not None, cut
+        return PackedRows(self.folder / split / cut, array.shape, array.shards[0], array.dtype)
 
     def expect(self, **facts: object) -> None:
         """Refuses the store unless its identity says just these facts."""
@@ -268,55 +272,7 @@ class Store:
                 raise StoreError(f"{self.folder}: its {name} is {found}; expected {wanted}: run dvc repro")
 
 
-class RawRows:
-    """Rows of a `raw` array, read through maps of its chunk files."""
-
-    def __init__(self, folder: Path, array: zarr.Array) -> None:
-        self.shape: Shape = array.shape
-        self._chunks = Chunks(array.shape[0], array.chunks[0])
-        self._maps = [
-            np.memmap(folder / "c" / f"{k}{'/0' * (array.ndim - 1)}", array.dtype, "r", shape=array.chunks)
-            for k in range(self._chunks.count)
-        ]
-
-    def read(self, start: int, stop: int) -> Rows:
-        first, place = self._chunks.of(start)
-        if place + stop - start <= self._chunks.rows:
-            return np.asarray(self._maps[first][place : place + stop - start])
-        return self.take(np.arange(start, stop))
-
-    def take(self, indices: np.ndarray) -> Rows:
-        if len(self._maps) == 1:
-            return np.asarray(self._maps[0][indices])
-        rows = np.empty((len(indices), *self.shape[1:]), self._maps[0].dtype)
-        chunks, places = np.divmod(indices, self._chunks.rows)
-        for chunk in np.unique(chunks):
-            here = chunks == chunk
-            rows[here] = self._maps[chunk][places[here]]
-        return rows
-
-
-class PackedRows:
-    """Rows of a `packed` array; cheap in order, dear at random."""
-
-    def __init__(self, array: zarr.Array) -> None:
-        self.shape: Shape = array.shape
-        self._array = array
-
-    def read(self, start: int, stop: int) -> Rows:
-        return np.asarray(self._array[start:stop])
-
-    def take(self, indices: np.ndarray) -> Rows:
-        return np.asarray(self._array.oindex[indices])  # type: ignore[index]
-
-
 def _array(group: zarr.Group, name: str) -> zarr.Array:
     array = group[name]
     assert isinstance(array, zarr.Array), name
     return array
-
-
-def blocks(rows: Activations, size: int) -> Iterator[Rows]:
-    """All rows in order, `size` at a time."""
-    for start in range(0, rows.shape[0], size):
-        yield rows.read(start, min(start + size, rows.shape[0]))

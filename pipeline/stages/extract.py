@@ -14,7 +14,7 @@ import torch
 from pipeline import paths
 from pipeline.atomic import digest, replacing, write_text
 from pipeline.behind import Behind
-from pipeline.capture import capture
+from pipeline.capture import capture, keep_memory
 from pipeline.chunking import Bill, bill
 from pipeline.cutting import Cut, Cuttable
 from pipeline.devices import choose
@@ -64,6 +64,7 @@ def extract(
     device: torch.device,
 ) -> dict[str, np.ndarray]:
     """Fills the store, from the first row an earlier attempt did not finish; the network's answers by split."""
+    keep_memory()
     taps = model.taps(cuts).to(device)
     answers = {}
     for split, rows in data.splits.items():

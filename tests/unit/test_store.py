@@ -10,7 +10,8 @@ import zarr
 
 from pipeline import chunking
 from pipeline.errors import StoreError
-from pipeline.store import Identity, PackedRows, RawRows, Spec, Store, StoreWriter
+from pipeline.rows import PackedRows, RawRows
+from pipeline.store import Identity, Spec, Store, StoreWriter
 
 SAMPLES, BATCH = 50, 8
 SPECS = [
@@ -217,3 +218,12 @@ def test_a_missing_chunk_reads_as_nan_in_other_libraries() -> None:
     rows = zarr.open_array(store / "train/a", mode="r")[:]
 
     assert np.isnan(rows[:4]).all()  # type: ignore[index]
+
+
+def test_large_numbers_whose_sum_overflows_are_stored_as_they_are() -> None:
+    spec, rows = Spec("test", "a", SAMPLES, (2,)), np.full((SAMPLES, 2), 3e38, np.float32)
+    writer = StoreWriter(Path("scratch"), identity(), [spec])
+    writer.write("test", 0, {"a": rows})
+    writer.finish({"test": LABELS["test"]}, Path("large"))
+
+    assert np.array_equal(Store(Path("large")).rows("test", "a").read(0, SAMPLES), rows)
