@@ -1,6 +1,7 @@
 """The command line: one command a stage, and `check`, `cuts` and `study`; prints our errors."""
 
 import logging
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -43,6 +44,8 @@ def _run(stage: str, arguments: Sequence[Any], outputs: Sequence[Path]) -> None:
     from pipeline import journal
 
     params = load_params(paths.PARAMS)
+    if params.machine.threads:  # read by every numerical library when it is first imported
+        os.environ.setdefault("OMP_NUM_THREADS", str(params.machine.threads))
     started = time.perf_counter()
     run: Callable[..., None] = import_module(f"pipeline.stages.{stage}").run
     run(params, *arguments)

@@ -5,7 +5,6 @@ a task that is done. So a kill loses at most the tasks in hand, and correctness 
 """
 
 import multiprocessing
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import TypeVar
@@ -29,15 +28,7 @@ def run(
         for task in progress(waiting, len(tasks), what, "tasks", finished):
             function(task)
         return
-    threads = max(1, (os.cpu_count() or 1) // slots)
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(slots, context, _limit_threads, (threads,)) as pool:
+    with ProcessPoolExecutor(slots, multiprocessing.get_context("spawn")) as pool:
         futures = [pool.submit(function, task) for task in waiting]
         for future in progress(as_completed(futures), len(tasks), what, "tasks", finished):
             future.result()
-
-
-def _limit_threads(count: int) -> None:
-    import torch
-
-    torch.set_num_threads(count)

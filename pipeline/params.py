@@ -37,6 +37,7 @@ class Machine:
 
     device: str  # auto, cpu, cuda, cuda:1, mps
     memory_gb: float  # what one stage may hold in RAM
+    threads: int  # of one task; 0 for as many as there are processors
     slots: int  # tasks of one stage at a time, each in a process of its own beyond the first
 
     def __post_init__(self) -> None:
@@ -45,6 +46,8 @@ class Machine:
             f"device: {self.device} is not a device; choose from auto, cpu, cuda, cuda:N, mps",
         )
         _require(self.memory_gb > 0, f"memory_gb: is {self.memory_gb:g}; it should be above 0")
+        _require(self.threads >= 0, f"threads: is {self.threads}; it should be 0 or more")
+        _require(self.threads > 0 or self.slots == 1, f"threads: is 0 with {self.slots} slots; it should be given")
         _require(self.slots >= 1, f"slots: is {self.slots}; it should be 1 or more")
 
 

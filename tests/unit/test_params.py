@@ -63,6 +63,12 @@ BAD = [
     ("extract.dtype", "float", r"extract\.dtype: float is not a known value; did you mean float"),
     ("machine.device", "gpu", r"machine\.device: gpu is not a device; choose from auto, cpu, cuda"),
     ("machine.memory_gb", 0, r"machine\.memory_gb: is 0; it should be above 0"),
+    ("machine.threads", -1, r"machine\.threads: is -1; it should be 0 or more"),
+    (
+        "machine",
+        {**TINY["machine"], "threads": 0, "slots": 2},
+        r"machine\.threads: is 0 with 2 slots; it should be given",
+    ),
     ("machine.slots", 0, r"machine\.slots: is 0; it should be 1 or more"),
     ("objectives", {}, r"objectives: is empty; it should name at least one"),
     ("study", "a title", r"study: is 'a title'; it should be a block of title, question"),
