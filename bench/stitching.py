@@ -10,6 +10,7 @@ from bench.networks import activations, labels, resnet18, stored
 from bench.ratios import Contender, Row, nothing, ratio_row, side_by_side
 from bench.sizes import Sizes
 from pipeline.cutting import Cuttable
+from pipeline.folding import folded
 from pipeline.params import Recipe
 from pipeline.reading import batches_of
 from pipeline.stitches.conv1x1 import Conv1x1
@@ -24,7 +25,7 @@ def rows(sizes: Sizes) -> Iterator[Row]:
     model = Cuttable(resnet18(sizes.width, sizes.image), (3, sizes.image, sizes.image))
     cut = model.cut(CUT)
     values, answers = activations(sizes.stitched, cut.shape), labels(sizes.stitched)
-    tail, recipe = model.tail(cut).requires_grad_(False), one_epoch(sizes.stitch_batch)
+    tail, recipe = folded(model.tail(cut)), one_epoch(sizes.stitch_batch)
     held, answers_held = torch.from_numpy(values), torch.from_numpy(answers)
     stored_rows = stored(Path("stitching"), {CUT: values}, "raw").rows("test", CUT)
 

@@ -10,6 +10,8 @@ from numcodecs import Zstd
 from pipeline.arrays import Rows, Shape
 from pipeline.chunking import CRC_BYTES, PACKED_ROWS, Chunks
 
+LARGE = 2**16  # bytes of a row above which a second copy costs more than a step of a Python loop
+
 
 class RawRows:
     """Rows of a `raw` array, read through maps of its chunk files."""
@@ -32,10 +34,14 @@ class RawRows:
         if len(self._maps) == 1:
             return self._maps[0][indices]
         rows = np.empty((len(indices), *self.shape[1:]), self._maps[0].dtype)
-        # Row by row, since gathering each chunk's share and then spreading it would copy everything twice.
-        for row, index in enumerate(indices.tolist()):
-            chunk, place = self._chunks.of(index)
-            rows[row] = self._maps[chunk][place]
+        chunks, places = np.divmod(indices, self._chunks.rows)
+        if rows[:1].nbytes < LARGE:
+            for chunk in np.unique(chunks):
+                here = np.flatnonzero(chunks == chunk)
+                rows[here] = self._maps[chunk][places[here]]
+        else:
+            for row, (chunk, place) in enumerate(zip(chunks.tolist(), places.tolist(), strict=True)):
+                rows[row] = self._maps[chunk][place]
         return rows
 
 
