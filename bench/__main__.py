@@ -1,5 +1,7 @@
 """`python -m bench`: the table of ratios, a line as soon as it is known."""
 
+import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,6 +28,7 @@ PARTS: dict[str, Callable[[Sizes], Iterator[Row]]] = {
 @click.option("--markdown", "page", type=click.Path(path_type=Path), help="Write the page there as well.")
 def main(quick: bool, only: tuple[str, ...], page: Path | None) -> None:
     """Ratios of our times to those of what limits us, taken side by side."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that a run cut short leaves nothing on the disk
     sizes = QUICK if quick else FULL
     here = machine()
     click.echo(here)

@@ -26,7 +26,7 @@ both* gives it the same advantage, and so shows what writing alone costs.""",
     "reading": """\
 `Store(...).rows(split, cut)`, 128 rows in order (copied out of the map) and 256 at random, against a `.npy`
 memmap of the same values, pages in memory. What limits it: a raw chunk is a `.npy` file in all but the header,
-so both are one copy; the rows of several chunks are gathered chunk by chunk, and large ones one by one.""",
+so both are one copy; rows of several chunks are gathered chunk by chunk, and large ones one by one.""",
     "packed": """\
 `PackedRows.read`, 128 rows at a time in order, against zarr-python reading the same array in the same blocks.
 What limits it: decompression; all cores decode inner chunks from a map of the shard, whose index is read once,
@@ -41,7 +41,7 @@ Forward, backward and Adam's step of one stitch, from the sender's cached activa
 against hooks in two whole networks: the sender runs to its end, the receiver's layer is replaced by a hook, and
 autograd follows the stitch only. What limits it: at the earliest cut the tail is almost the whole network, and of
 the four passes that hooks make (sender, receiver's front, tail, tail backwards) only the first two fall away; the
-other two are faster for a tail with its BatchNorms folded and channels last. At the last cut nearly everything goes.""",
+other two are faster for a tail with its BatchNorms folded and channels last. At the last cut nearly all goes.""",
     "repeating": """\
 Wall time of `dvc repro` in the repository's top when all is up to date; the ratio is 5 s over it, and 0 if any
 stage ran. None of our code runs then: all of it is DVC's start, its reading of `dvc.yaml` and its check of every

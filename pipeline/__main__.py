@@ -8,7 +8,7 @@ from pathlib import Path
 top = str(Path(__file__).resolve().parent.parent)
 if sys.path[0] != top:
     sys.path[0] = top
-    sys.path.insert(1, str(Path.cwd()))  # a study's own modules
+    sys.path.insert(1, str(Path.cwd() / "code"))  # a study's own modules
 
 from pipeline.cli import main  # noqa: E402
 

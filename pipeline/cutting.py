@@ -9,6 +9,7 @@ node, the output could not be reached from the input::
 The front ends with the cut's node and the tail begins after it, each a module without the dead half.
 """
 
+import copy
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -81,8 +82,9 @@ class Cuttable:
     """A traced model: its legal cuts in order, and the fronts, tails and taps they allow."""
 
     def __init__(self, model: nn.Module, shape: Shape) -> None:
+        untouched = copy.deepcopy(model).eval()
         self._module, names = _trace(model)
-        _probe(self._module, shape)
+        _probe(self._module, untouched, shape)
         self._nodes: dict[str, fx.Node] = {}
         self._names = {name for found in names.values() for name in found}
         self.cuts: tuple[Cut, ...] = tuple(self._legal_cuts(names))
@@ -177,17 +179,39 @@ _OUT_OF_PLACE = {getattr(operator, f"i{name}"): getattr(operator, name) for name
 
 def _forbid_in_place(module: fx.GraphModule) -> None:
     """Every in-place operation replaced by its twin: ReLU(inplace) would rewrite the tensor captured before it."""
-    for part in module.modules():
+    rewritten: set[str] = set()
+    for name, part in module.named_modules():
         if getattr(part, "inplace", False):
             part.inplace = False  # type: ignore[assignment]
+            rewritten.add(name)
     for node in module.graph.nodes:
-        if node.kwargs.get("inplace"):
-            node.kwargs = {**node.kwargs, "inplace": False}
-        if node.op == "call_function":
-            node.target = _out_of_place(node.target)
-        if node.op == "call_method" and node.target.endswith("_") and not node.target.endswith("__"):
-            node.target = node.target.removesuffix("_")
+        if _made_out_of_place(node, rewritten):
+            _rewire(node)
     module.recompile()
+
+
+def _made_out_of_place(node: fx.Node, rewritten: set[str]) -> bool:
+    """Whether `node` wrote over its first argument and no longer does."""
+    before = (node.target, node.kwargs)
+    if node.kwargs.get("inplace"):
+        node.kwargs = {**node.kwargs, "inplace": False}
+    if node.op == "call_function":
+        node.target = _out_of_place(node.target)
+    if node.op == "call_method" and str(node.target).endswith("_") and not str(node.target).endswith("__"):
+        node.target = str(node.target).removesuffix("_")
+    return (node.target, node.kwargs) != before or (node.op == "call_module" and node.target in rewritten)
+
+
+def _rewire(node: fx.Node) -> None:
+    """Lets all that comes after `node` see its value where it would have seen its argument written over."""
+    argument, later = node.args[0], set(_after(node))
+    if isinstance(argument, fx.Node):
+        argument.replace_all_uses_with(node, delete_user_cb=lambda user: user in later)
+
+
+def _after(node: fx.Node) -> Iterator[fx.Node]:
+    while (node := node.next).op != "root":
+        yield node
 
 
 def _out_of_place(function: Any) -> Any:
@@ -201,14 +225,21 @@ def _out_of_place(function: Any) -> Any:
     return function
 
 
-def _probe(module: fx.GraphModule, shape: Shape) -> None:
-    """Leaves every node's shape in its `meta`."""
+def _probe(module: fx.GraphModule, untouched: nn.Module, shape: Shape) -> None:
+    """Leaves every node's shape in its `meta`; refuses a graph that does not do what the model does."""
+    inputs = torch.rand(PROBE, *shape, generator=torch.Generator().manual_seed(0)) - 0.5
     with torch.inference_mode():
         try:
-            ShapeProp(module).propagate(torch.zeros(PROBE, *shape))
+            found = ShapeProp(module).propagate(inputs.clone())
         except RuntimeError as error:
             reason = str(error.__cause__ or error).strip().splitlines()[0]
             raise ModelError(f"the model: does not take inputs of {'x'.join(map(str, shape))}: {reason}") from error
+        wanted = untouched.cpu()(inputs)
+    if isinstance(found, torch.Tensor) and not torch.equal(found, wanted):
+        raise ModelError(
+            f"{type(untouched).__name__}: its graph gives another answer than the model; it should not write over "
+            "tensors that it reads again, nor draw at random"
+        )
 
 
 def _gateways(graph: fx.Graph) -> Iterator[fx.Node]:

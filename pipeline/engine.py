@@ -7,8 +7,10 @@ a task that is done. So a kill loses at most the tasks in hand, and correctness 
 import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
+from pipeline.errors import ResourceError
 from pipeline.progress import progress
 
 Task = TypeVar("Task")
@@ -30,5 +32,12 @@ def run(
         return
     with ProcessPoolExecutor(slots, multiprocessing.get_context("spawn")) as pool:
         futures = [pool.submit(function, task) for task in waiting]
-        for future in progress(as_completed(futures), len(tasks), what, "tasks", finished):
-            future.result()
+        try:
+            for future in progress(as_completed(futures), len(tasks), what, "tasks", finished):
+                future.result()
+        except BrokenProcessPool as error:
+            raise ResourceError(
+                f"{what}: a worker was killed; lower machine.slots, or give the machine more memory"
+            ) from error
+        finally:
+            pool.shutdown(cancel_futures=True)  # after a failure, what has not begun is not begun

@@ -5,13 +5,11 @@ neither by itself.
 """
 
 import ast
-import importlib.util
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from pipeline.atomic import digest
-from pipeline.errors import ModelError
 
 PACKAGE = Path(__file__).parent
 
@@ -35,18 +33,6 @@ def code_digest(paths: Iterable[Path]) -> str:
     """
     counted = (path for path in paths if not (path.name == "__init__.py" and PACKAGE in path.parents))
     return digest(*sorted((path.name, path.read_text()) for path in counted))
-
-
-def source_of(target: str) -> Path:
-    """The file of a user's ``module:function``, found without importing it."""
-    module = target.partition(":")[0]
-    try:
-        spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:
-        spec = None
-    if spec is None or spec.origin is None:
-        raise ModelError(f"{target}: there is no module {module}; put it in the study's folder or install it")
-    return Path(spec.origin)
 
 
 def _file(module: str) -> Path | None:

@@ -6,8 +6,10 @@ nothing defines. Options of variants stay plain mappings until `registry.build` 
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -80,7 +82,12 @@ class Recipe:
             0 <= self.warmup_epochs <= self.epochs,
             f"warmup_epochs: is {self.warmup_epochs}; it should be from 0 to the {self.epochs} epochs",
         )
-        _require(self.batch >= 1, f"batch: is {self.batch}; it should be 1 or more")
+        _require(self.batch >= 2, f"batch: is {self.batch}; it should be 2 or more")
+        ordered = sorted(set(self.milestones)) == list(self.milestones)
+        _require(
+            ordered and all(0 < milestone < self.epochs for milestone in self.milestones),
+            f"milestones: are {list(self.milestones)}; they should rise, from 1 to below the {self.epochs} epochs",
+        )
 
 
 @dataclass(frozen=True)
@@ -164,6 +171,8 @@ def read_yaml(path: Path) -> object:
         return YAML(typ="safe").load(path)
     except FileNotFoundError as error:
         raise ParamsError(f"{path}: no such file; run this in a study's folder") from error
+    except OSError as error:
+        raise ParamsError(f"{path}: cannot be read: {error.strerror}; it should be a readable file") from error
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
         raise ParamsError(f"{path}: is not YAML at line {line}: {error.problem}; mend that line") from error
@@ -175,8 +184,8 @@ def problems(params: Params) -> Iterator[ParamsError]:
     """What is wrong with the names in `params`: unsafe, or used but not defined."""
     for section in ("datasets", "architectures", "recipes", "models"):
         for name in getattr(params, section):
-            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name) or ".." in name:
-                yield ParamsError(f"{section}.{name}: is not a safe name; use letters, digits, . _ and -")
+            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+                yield ParamsError(f"{section}.{name}: is not a safe name; use letters, digits, _ and -")
     for name, model in params.models.items():
         yield from _undefined(f"models.{name}.architecture", model.architecture, params.architectures)
         yield from _undefined(f"models.{name}.dataset", model.dataset, params.datasets)
@@ -190,6 +199,11 @@ def problems(params: Params) -> Iterator[ParamsError]:
     ):
         for name in names:
             yield from _undefined(where, name, known)
+    for seed in params.seeds:
+        if seed < 0:
+            yield ParamsError(f"seeds: names {seed}; a seed should be 0 or more")
+    yield from _confused("models", product(params.models, params.seeds, params.extract.datasets))
+    yield from _confused("senders", product(params.senders, params.receivers, params.seeds))
     for where in ("seeds", "senders", "receivers", "extract.datasets"):
         yield from _repeated(where, params)
     for where in ("objectives", "ranks", "similarity", "figures"):
@@ -200,6 +214,13 @@ def problems(params: Params) -> Iterator[ParamsError]:
 def _undefined(where: str, name: str, known: Iterable[str] | Mapping[str, object]) -> Iterator[ParamsError]:
     if name not in known:
         yield ParamsError(f"{where}: {name} is not defined; {choices(name, known)}")
+
+
+def _confused(where: str, stages: Iterable[tuple[object, ...]]) -> Iterator[ParamsError]:
+    """DVC joins the names of a stage by `-`: a and b-c are to it what a-b and c are."""
+    names = Counter("-".join(map(str, names)) for names in set(stages))
+    for name in (name for name, count in names.items() if count > 1):
+        yield ParamsError(f"{where}: several would make the stage {name}; use names without -")
 
 
 def _repeated(where: str, params: Params) -> Iterator[ParamsError]:

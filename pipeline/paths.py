@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PARAMS = Path("params.yaml")
+CODE = Path("code")  # the study's own modules
 CHECKED = Path("cache/checked")
 COMPARISONS = Path("cache/comparisons")
 SCRATCH = Path("cache/.scratch")  # unfinished work, keyed by content; never an output

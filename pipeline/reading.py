@@ -23,6 +23,8 @@ def batches_of(rows: Activations, labels: Labels, memory: int, device: torch.dev
     """A feed of `rows` with their labels that holds about `memory` bytes at most."""
     answers = torch.from_numpy(labels).to(device)
     row_bytes = 4 * int(np.prod(rows.shape[1:]))
+    if device.type == "cuda":  # where what is resident lies
+        memory = min(memory, torch.cuda.mem_get_info(device)[0] // 2)
     if row_bytes * rows.shape[0] <= memory:
         resident = tensor(rows.read(0, rows.shape[0]), device)
         return Feed(rows.shape[0], lambda at, _: (resident[at], answers[at]))
@@ -50,27 +52,59 @@ class MixedRuns:
         return self.rows.shape[0]
 
     def epoch(self, seed: int, epoch: int, batch: int) -> Iterator[Batch]:
+        """Each run read takes the places of as many rows, drawn from the full buffer: those come out."""
         random = generator(seed, "order", epoch)
-        starts = random.permutation(np.arange(0, self.samples, RUN))
-        held, order = np.empty((0, *self.rows.shape[1:]), np.float32), np.empty(0, np.int64)
-        for start in starts.tolist():
+        held, numbers = np.empty((self.buffer, *self.rows.shape[1:]), np.float32), np.empty(self.buffer, np.int64)
+        filled, waiting = 0, _Waiting(batch)
+        for start in random.permutation(np.arange(0, self.samples, RUN)).tolist():
             stop = min(start + RUN, self.samples)
-            held = np.concatenate([held, self.rows.read(start, stop)])
-            order = np.concatenate([order, np.arange(start, stop)])
-            if len(order) >= self.buffer:
-                held, order = _shuffled(held, order, random)
-                while len(order) > max(batch, self.buffer - RUN):
-                    yield self._batch(held[:batch], order[:batch])
-                    held, order = held[batch:], order[batch:]
-        held, order = _shuffled(held, order, random)
-        for first in range(0, len(order), batch):
-            if len(order) - first > 1:  # BatchNorm has no variance over one sample
-                yield self._batch(held[first : first + batch], order[first : first + batch])
+            new, order = self.rows.read(start, stop), np.arange(start, stop)
+            room = min(len(order), self.buffer - filled)
+            places = np.arange(filled, filled + room)
+            if room < len(order):
+                drawn = random.choice(filled, len(order) - room, replace=False)
+                waiting.add(held[drawn], numbers[drawn])
+                places = np.concatenate([places, drawn])
+            held[places], numbers[places] = new, order
+            filled += room
+            yield from map(self._batch, *waiting.full())
+        rest = random.permutation(filled)
+        waiting.add(held[rest], numbers[rest])
+        yield from map(self._batch, *waiting.all())
 
     def _batch(self, held: np.ndarray, order: np.ndarray) -> Batch:
         return tensor(held, self.device), self.labels[order]
 
 
-def _shuffled(held: np.ndarray, order: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    at = random.permutation(len(order))
-    return held[at], order[at]
+class _Waiting:
+    """Rows on their way into batches, and their numbers."""
+
+    def __init__(self, batch: int) -> None:
+        self._batch = batch
+        self._parts: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def add(self, rows: np.ndarray, numbers: np.ndarray) -> None:
+        self._parts.append((rows, numbers))
+
+    def full(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """The batches there are enough rows for; the rest wait on."""
+        rows, numbers = self._joined()
+        whole = len(numbers) // self._batch * self._batch
+        self._parts = [(rows[whole:], numbers[whole:])] if whole < len(numbers) else []
+        return self._split(rows[:whole]), self._split(numbers[:whole])
+
+    def all(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Every row there is, but a last batch of one: BatchNorm has no variance over one sample."""
+        rows, numbers = self._joined()
+        kept = len(numbers) - (len(numbers) % self._batch == 1)
+        return self._split(rows[:kept]), self._split(numbers[:kept])
+
+    def _joined(self) -> tuple[np.ndarray, np.ndarray]:
+        if not self._parts:
+            return np.empty(0), np.empty(0, np.int64)
+        return np.concatenate([rows for rows, _ in self._parts]), np.concatenate(
+            [numbers for _, numbers in self._parts]
+        )
+
+    def _split(self, values: np.ndarray) -> list[np.ndarray]:
+        return [values[start : start + self._batch] for start in range(0, len(values), self._batch)]

@@ -35,7 +35,8 @@ def build_kind(where: str, table: Table, entry: object) -> Any:
     if not isinstance(entry, Mapping) or "kind" not in entry:
         raise ParamsError(f"{where}: has no kind; choose from {', '.join(sorted(table))}")
     options = {key: value for key, value in entry.items() if key != "kind"}
-    return build(f"{where}.kind" if entry["kind"] not in table else where, table, entry["kind"], options)
+    kind = entry["kind"]
+    return build(where if isinstance(kind, str) and kind in table else f"{where}.kind", table, kind, options)
 
 
 def typed(where: str, cls: type[T], options: object, table: Table | None = None) -> T:

@@ -21,7 +21,7 @@ import numpy as np
 import zarr
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
-from pipeline import manifest
+from pipeline import manifest, paths
 from pipeline.arrays import Activations, Labels, Rows, Shape
 from pipeline.atomic import appear
 from pipeline.chunking import CRC_BYTES, PACKED_ROWS, packed_chunks, raw_chunks
@@ -95,6 +95,8 @@ class StoreWriter:
         for spec, array in self._arrays.items():
             if array.done != spec.samples:
                 raise StoreError(f"{destination}: {spec.name} has {array.done} rows; it should have {spec.samples}")
+        for unfinished in self._folder.rglob("partial"):
+            raise StoreError(f"{destination}: {unfinished} was never finished; remove {self._folder} and run again")
         for split, values in labels.items():
             _write_labels(self._group, split, values)
         manifest.write(self._folder, {p: c for array in self._arrays.values() for p, c in array.checksums.items()})
@@ -134,7 +136,10 @@ class _RawArray:
         rows = min(partial.stat().st_size // self._row_bytes, last - first)
         os.truncate(partial, rows * self._row_bytes)
         self._crc = google_crc32c.extend(0, np.fromfile(partial, np.uint8))
-        return first + rows
+        if first + rows < last:
+            return first + rows
+        self._close(chunk)  # killed between its last row and its name
+        return self._resume()
 
     def append(self, rows: Rows) -> None:
         rows = np.ascontiguousarray(rows)
@@ -228,6 +233,13 @@ def _cast(spec: Spec, rows: Rows, dtype: np.dtype) -> Rows:
         raise StoreError(f"{spec.name}: activations are not finite; the network that made them is broken")
     largest = np.abs(rows).max()
     raise StoreError(f"{spec.name}: {largest:.3g} overflows {dtype}, which ends at 65504; use extract.dtype float32")
+
+
+def open_store(model: str, seed: int, dataset: str) -> "Store":
+    """The store of that network on that dataset, known to be of no other."""
+    store = Store(paths.activations(model, seed, dataset))
+    store.expect(model=model, seed=seed, dataset=dataset)
+    return store
 
 
 class Store:

@@ -117,7 +117,7 @@ def _resume(
 ) -> list[dict[str, int | float]]:
     if checkpoint is None or not checkpoint.exists():
         return []
-    state: dict[str, Any] = torch.load(checkpoint, weights_only=True)
+    state: dict[str, Any] = torch.load(checkpoint, map_location="cpu", weights_only=True)
     module.load_state_dict(state["module"])
     optimiser.load_state_dict(state["optimiser"])
     return state["curve"]

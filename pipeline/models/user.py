@@ -1,4 +1,4 @@
-"""A network of the user's own, made by a function in a file beside params.yaml or in a package."""
+"""A network of the user's own, made by a function in a file of the study's folder ``code``."""
 
 import importlib
 import inspect
@@ -52,7 +52,7 @@ def _find(place: str) -> Callable[..., object]:
 
 
 def _import(module: str) -> Any:
-    study = str(Path.cwd())
+    study = str(Path.cwd() / "code")
     if study not in sys.path:
         sys.path.insert(0, study)  # it stays: worker processes inherit the path and unpickle the network by its class
     try:
@@ -61,7 +61,7 @@ def _import(module: str) -> Any:
         if not f"{module}.".startswith(f"{error.name}."):
             raise  # the user's file imports what is not installed: the traceback says where
         raise ModelError(
-            f"{module}: no such module; put {module.replace('.', '/')}.py beside params.yaml or on the Python path"
+            f"{module}: no such module; put {module.replace('.', '/')}.py into the study's folder code"
         ) from error
 
 

@@ -23,7 +23,8 @@ class LinearCKA(Index):
     def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
         samples = layers[0].shape[0]
         means = [_mean(layer, memory) for layer in layers]
-        size = max(1, min(samples, memory // (4 * 8 * samples * len(layers))))
+        widest = max(int(np.prod(layer.shape[1:])) for layer in layers)
+        size = max(1, min(samples, memory // (4 * 8 * samples * len(layers)), memory // (4 * 8 * widest)))
         inner = np.zeros((len(layers), len(layers)))
         for start in range(0, samples, size):
             stop = min(start + size, samples)

@@ -25,7 +25,7 @@ from pipeline.reading import tensor
 from pipeline.registry import build
 from pipeline.spectra import spectrum
 from pipeline.stages.cells import KEYS, TEST_BATCH, Cell, cells, receiving
-from pipeline.store import Store
+from pipeline.store import open_store
 from pipeline.weights import load_weights
 
 
@@ -57,7 +57,7 @@ def _seen(cell: Cell, stitch: nn.Module, rows: Activations) -> Spectrum:
 @lru_cache
 def receiver_spectrum(receiver: str, seed: int, data: str, cut: str, device: str) -> Spectrum:
     """Of what the receiver's first layer makes of its own activations."""
-    model, store = receiving(receiver, seed, data), Store(paths.activations(receiver, seed, data))
+    model, store = receiving(receiver, seed, data), open_store(receiver, seed, data)
     return spectrum(through(model.first_layer(model.cut(cut)), store.rows("test", cut), device))
 
 

@@ -33,7 +33,7 @@ from pipeline.reading import batches_of, tensor
 from pipeline.registry import build
 from pipeline.stitches import STITCHES
 from pipeline.stitches.base import Stitch
-from pipeline.store import Store
+from pipeline.store import Store, open_store
 from pipeline.training import fit
 from pipeline.weights import save_weights, weights_digest
 
@@ -98,7 +98,7 @@ class Cell:
 
 @lru_cache(2)
 def _store(model: str, seed: int, dataset: str) -> Store:
-    return Store(paths.activations(model, seed, dataset))
+    return open_store(model, seed, dataset)
 
 
 @lru_cache(1)

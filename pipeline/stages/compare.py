@@ -12,7 +12,7 @@ from pipeline.params import Params
 from pipeline.registry import build
 from pipeline.similarity import INDICES
 from pipeline.similarity.base import Index
-from pipeline.store import Store
+from pipeline.store import Store, open_store
 from pipeline.tidying import tidy
 
 
@@ -33,10 +33,7 @@ def run(params: Params, name: str) -> None:
 
 def compare(params: Params, name: str, index: Index, data: str, memory: int) -> Iterator[dict[str, Any]]:
     """Every layer against every layer, in the order of models, seeds and cuts."""
-    stores = {
-        (model, seed): Store(paths.activations(model, seed, data))
-        for model, seed in product(params.models, params.seeds)
-    }
+    stores = {(model, seed): open_store(model, seed, data) for model, seed in product(params.models, params.seeds)}
     refuse_strangers(list(stores.values()))
     layers = [Layer(*network, cut) for network, store in stores.items() for cut in store.cuts]
     rows = [stores[layer.model, layer.seed].rows("test", layer.cut) for layer in layers]

@@ -7,11 +7,12 @@ architecture beside it retrains nothing.
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 
 from pipeline import paths
 from pipeline.atomic import file_digest, write_json
 from pipeline.errors import DataError
-from pipeline.imports import closure, code_digest, source_of
+from pipeline.imports import closure, code_digest
 from pipeline.models import ARCHITECTURES
 from pipeline.params import Params
 
@@ -39,7 +40,7 @@ def run(params: Params, name: str) -> None:
 
 def _code(architecture: dict) -> str:
     files = closure(ARCHITECTURES[architecture["kind"]].partition(":")[0])
-    own = [source_of(architecture["function"])] if "function" in architecture else []
+    own = paths.CODE.rglob("*.py") if "function" in architecture else []
     return code_digest([*files, *own])
 
 
@@ -47,6 +48,8 @@ def _weights_file(params: Params, weights: str) -> str | None:
     if weights in UNFILED or "_Weights." in weights:
         return None
     path = paths.data_root(params.root, params.data.root) / weights
+    if Path(weights).is_absolute() or ".." in Path(weights).parts:
+        raise DataError(f"models: {weights} lies outside of data.root; put the weights below it")
     if not path.is_file():
         raise DataError(f"{path}: no such file; put the weights there, or use trained or random")
     return file_digest(path)

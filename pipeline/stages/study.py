@@ -1,6 +1,7 @@
 """New studies: a folder with params of its own and a link to the one dvc.yaml."""
 
 import re
+import shutil
 from pathlib import Path
 
 from ruamel.yaml import YAML
@@ -26,4 +27,6 @@ def new(name: str, top: Path = TOP) -> Path:
     with replacing(folder / "params.yaml") as temporary:
         yaml.dump(document, temporary)
     (folder / "dvc.yaml").symlink_to(Path("../../dvc.yaml"))
+    (folder / "code").mkdir()
+    shutil.copy(TOP / "code/README.md", folder / "code")
     return folder

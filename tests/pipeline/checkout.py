@@ -79,6 +79,8 @@ def fresh(top: Path) -> Checkout:
         shutil.copy(TOP / name, top / name)
     shutil.copytree(TOP / "pipeline", top / "pipeline", ignore=shutil.ignore_patterns("__pycache__"))
     (top / "studies/tiny").mkdir(parents=True)
+    for study in (top, top / "studies/tiny"):
+        shutil.copytree(TOP / "code", study / "code")
     shutil.copy(TOP / "studies/tiny/params.yaml", top / "studies/tiny")
     (top / "studies/tiny/dvc.yaml").symlink_to("../../dvc.yaml")
     checkout = Checkout(top)

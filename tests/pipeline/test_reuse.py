@@ -56,13 +56,13 @@ def test_a_new_seed_runs_that_seed_alone(reproduced: Checkout) -> None:
         "stitch@one-two-1",
         "audit@one-two-1",
     }
-    assert ran == new | {"compare@linear_cka", "report"}
+    assert ran == new | {"check", "compare@linear_cka", "report"}
 
 
 def test_a_new_sender_runs_that_sender_alone(reproduced: Checkout) -> None:
     reproduced.params("senders:\n- one\n", "senders:\n- one\n- two\n")
 
-    assert reproduced.repro() == {"stitch@two-two-0", "audit@two-two-0", "report"}
+    assert reproduced.repro() == {"check", "stitch@two-two-0", "audit@two-two-0", "report"}
 
 
 def test_a_sender_taken_away_again_leaves_the_lock_as_it_was(reproduced: Checkout) -> None:

@@ -127,6 +127,57 @@ def test_in_place_functions_and_methods_do_not_either() -> None:
     assert torch.equal(output, answer)
 
 
+class WrittenOver(nn.Module):
+    """Reads a tensor again after it was written over."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.first, self.last, self.relu, self.way = nn.Linear(4, 4), nn.Linear(4, 4), nn.ReLU(inplace=True), way
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        y = x
+        if self.way == "function":
+            y = nn.functional.relu(x, inplace=True)
+        elif self.way == "method":
+            x.relu_()
+        elif self.way == "module":
+            self.relu(x)
+        elif self.way == "operator":
+            y += 1
+        return self.last(x + y)
+
+
+@pytest.mark.parametrize("way", ["function", "method", "module"])
+def test_what_reads_a_tensor_after_it_was_written_over_reads_what_was_written(way: str) -> None:
+    torch.manual_seed(0)
+    model, inputs = WrittenOver(way).eval(), torch.randn(5, 4)
+    answer, wanted = model(inputs), hooked(model, "first", inputs)
+    cuttable = Cuttable(model, (4,))
+
+    with torch.inference_mode():
+        captured, output = cuttable.taps([cuttable.cut("first")])(inputs)
+
+    assert wanted.min() < 0
+    assert torch.equal(captured, wanted)
+    assert torch.equal(output, answer)
+
+
+class Viewed(nn.Module):
+    """Writes over a view, which no rewiring of one tensor can follow."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x * 2
+        x[:, 0].relu_()
+        return x
+
+
+@pytest.mark.parametrize("model", [Viewed(), WrittenOver("operator")], ids=["view", "operator"])
+def test_a_graph_that_answers_otherwise_than_its_model_is_refused(model: nn.Module) -> None:
+    with pytest.raises(ModelError, match="its graph gives another answer than the model; it should not write over"):
+        Cuttable(model, (4,))
+
+
 def test_inside_a_residual_block_no_cut_is_legal() -> None:
     _, cuttable, _ = made("resnet18")
 

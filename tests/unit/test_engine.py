@@ -25,5 +25,9 @@ def test_every_task_that_is_not_done_runs_once(slots: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("slots", [1, 2])
 def test_a_task_that_fails_fails_the_run(slots: int, tmp_path: Path) -> None:
+    tasks = [tmp_path / "bad", *(tmp_path / f"later{number}" for number in range(200))]
+
     with pytest.raises(ValueError, match="this task is bad"):
-        run([tmp_path / "bad", tmp_path / "one"], write, Path.exists, slots, "tasks")
+        run(tasks, write, Path.exists, slots, "tasks")
+
+    assert not tasks[-1].exists()  # what has not begun is not begun

@@ -43,7 +43,8 @@ def children(network: nn.Module) -> list[str]:
 
 
 def study_file(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, text: str) -> None:
-    (folder / f"{name}.py").write_text(text)
+    (folder / "code").mkdir()
+    (folder / f"code/{name}.py").write_text(text)
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delitem(sys.modules, name, raising=False)
@@ -216,8 +217,8 @@ def test_a_users_network_is_found_in_the_studys_folder_and_given_its_options(mon
 @pytest.mark.parametrize(
     ("function", "options", "message"),
     [
-        ("no_nets:mine", {}, r"^no_nets: no such module; put no_nets\.py beside params\.yaml or on the Python path$"),
-        ("no.nets:mine", {}, r"^no\.nets: no such module; put no/nets\.py beside"),
+        ("no_nets:mine", {}, r"^no_nets: no such module; put no_nets\.py into the study's folder code$"),
+        ("no.nets:mine", {}, r"^no\.nets: no such module; put no/nets\.py into"),
         ("bad_nets:mind", {}, r"^bad_nets:mind: there is no function mind in bad_nets; did you mean mine\?$"),
         ("bad_nets:NUMBER", {}, r"^bad_nets:NUMBER: there is no function NUMBER in bad_nets; "),
         ("bad_nets:mine", {}, r"^bad_nets:mine: returned a str; it should return an nn\.Module$"),

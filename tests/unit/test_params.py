@@ -41,7 +41,7 @@ BAD = [
     ("stitch.epochs", 2.5, r"stitch\.epochs: is 2\.5; it should be a whole number"),
     ("stitch.epochs", True, r"stitch\.epochs: is True; it should be a whole number"),
     ("stitch.epochs", 0, r"stitch\.epochs: is 0; it should be 1 or more"),
-    ("stitch.batch", 0, r"stitch\.batch: is 0; it should be 1 or more"),
+    ("stitch.batch", 0, r"stitch\.batch: is 0; it should be 2 or more"),
     ("stitch.momentum", 1.0, r"stitch\.momentum: is 1; it should be from 0 to below 1"),
     ("stitch.weight_decay", -1, r"stitch\.weight_decay: is -1; it should be 0 or more"),
     ("stitch.warmup_epochs", 3, r"stitch\.warmup_epochs: is 3; it should be from 0 to the 2 epochs"),
@@ -52,6 +52,9 @@ BAD = [
     ("models.one.architecture", "big", r"models\.one\.architecture: big is not defined; choose from small"),
     ("models.one.recipe", "adam", r"models\.one\.recipe: adam is not defined; choose from sgd"),
     ("models.../three", TINY["models"]["one"], r"models\.\.\./three: is not a safe name; use letters"),
+    ("stitch.milestones", [1, 1], r"stitch\.milestones: are \[1, 1\]; they should rise, from 1 to below the 2 epochs"),
+    ("stitch.milestones", [2], r"stitch\.milestones: are \[2\]; they should rise"),
+    ("seeds", [-1], r"seeds: names -1; a seed should be 0 or more"),
     ("seeds", [], r"seeds: is empty; it should name at least one"),
     ("seeds", [0, 0], r"seeds: names 0 twice; name it once"),
     ("seeds", ["a"], r"seeds\[0\]: is 'a'; it should be a whole number"),
@@ -108,6 +111,7 @@ CHECKED = [
         "similarity.linear_ckaa: linear_ckaa is not a known name; did you mean linear_cka?",
     ),
     ("datasets.patches.kind", "cifar", "datasets.patches.kind: cifar is not a known name; did you mean cifar10?"),
+    ("datasets.patches.kind", ["a"], "datasets.patches.kind: ['a'] is not a known name; choose from"),
     ("datasets.patches.kind", GONE, "datasets.patches: has no kind; choose from"),
     ("datasets.patches.size", 1, "datasets.patches.size: is 1; it should be"),
     ("architectures.small.width", 0, "architectures.small.width: is 0; it should be"),
@@ -178,3 +182,21 @@ def test_a_stage_of_something_undefined_is_refused() -> None:
         2,
         "error: models: won is not defined in params.yaml; did you mean two or one?\n",
     )
+
+
+def test_names_that_dvc_would_take_for_one_another_are_refused() -> None:
+    document = changed("models", dict.fromkeys(("a", "a-b", "b-c", "c"), TINY["models"]["one"]))
+    document |= {"senders": ["a", "a-b"], "receivers": ["b-c", "c"]}
+    write(document)
+
+    with pytest.raises(ParamsError, match="senders: several would make the stage a-b-c-0; use names without -"):
+        load_params(Path("params.yaml"))
+
+
+def test_a_folder_in_the_place_of_the_file_is_refused() -> None:
+    Path("params.yaml").mkdir()
+
+    with pytest.raises(
+        ParamsError, match=r"params\.yaml: cannot be read: Is a directory; it should be a readable file"
+    ):
+        load_params(Path("params.yaml"))

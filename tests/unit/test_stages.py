@@ -140,6 +140,16 @@ def test_a_store_of_other_weights_than_the_receivers_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("finished")
+def test_a_store_in_the_place_of_another_is_refused() -> None:
+    shutil.rmtree(paths.activations("one", 0, "patches"))
+    shutil.copytree(paths.activations("two", 0, "patches"), paths.activations("one", 0, "patches"))
+
+    for run in (lambda: stitch.run(study(), "one", "two", 0), lambda: compare.run(study(), "linear_cka")):
+        with pytest.raises(StoreError, match="one/0/patches: its model is two; expected one: run dvc repro"):
+            run()
+
+
+@pytest.mark.usefixtures("finished")
 def test_stores_of_other_samples_are_refused() -> None:
     other = study(seed=1)
     dataset.run(other, "patches")

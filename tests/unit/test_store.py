@@ -91,6 +91,29 @@ def test_a_torn_row_is_written_again(torn: int) -> None:
     assert contents(Path("torn")) == whole
 
 
+@pytest.mark.parametrize("call", range(8))
+def test_a_kill_between_a_chunks_last_row_and_its_name_ends_in_the_same_bytes(
+    call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = contents(made("whole", identity()))
+    left, rename = iter(range(call + 1)), Path.rename
+
+    def dying(path: Path, target: Path) -> Path:
+        if path.name == "partial" and next(left, None) == call:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", dying)
+        with pytest.raises(KeyboardInterrupt):
+            fill(StoreWriter(Path("scratch/killed"), identity(), SPECS))
+    resumed = StoreWriter(Path("scratch/killed"), identity(), SPECS)
+    fill(resumed)
+    resumed.finish(LABELS, Path("killed"))
+
+    assert contents(Path("killed")) == whole
+
+
 def test_our_raw_chunks_are_the_bytes_that_zarr_writes() -> None:
     store = made("ours", identity())
     group = zarr.open_group("theirs", mode="w", zarr_format=3)
