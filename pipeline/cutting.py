@@ -100,16 +100,26 @@ class Cuttable:
     def select(self, where: str, patterns: Sequence[str]) -> tuple[Cut, ...]:
         """The cuts that the patterns name, as they name them, in the model's own order.
 
-        A pattern that names none is refused.
+        A pattern may be meant for other models; where none of them names a cut of this one, the first is refused.
         """
         named: dict[Cut, Cut] = {}
         for pattern in patterns:
-            found = [(cut, name) for cut in self.cuts for name in cut.names if matches(name, pattern)]
-            if not found:
-                raise ModelError(f"{where}: {pattern} is not a legal cut; {self._nearest(pattern)}")
-            for cut, name in found:
+            for cut, name in self._found(pattern):
                 named.setdefault(cut, cut.called(name))
+        if not named:
+            raise ModelError(self.strange(where, patterns)[patterns[0]])
         return tuple(named[cut] for cut in self.cuts if cut in named)
+
+    def strange(self, where: str, patterns: Sequence[str]) -> dict[str, str]:
+        """Of each pattern that names no cut of this model, what is wrong with it."""
+        return {
+            pattern: f"{where}: {pattern} is not a legal cut; {self._nearest(pattern)}"
+            for pattern in patterns
+            if not self._found(pattern)
+        }
+
+    def _found(self, pattern: str) -> list[tuple[Cut, str]]:
+        return [(cut, name) for cut in self.cuts for name in cut.names if matches(name, pattern)]
 
     def _nearest(self, pattern: str) -> str:
         crossed = any(matches(name, pattern) for name in self._names)

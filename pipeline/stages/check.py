@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from pipeline import paths
@@ -66,6 +67,8 @@ def _device(params: Params) -> Iterator[PipelineError]:
 def _files(params: Params) -> Iterator[PipelineError]:
     from pipeline.weights import missing
 
+    if not (Path(params.root) / "pipeline").is_dir():
+        yield ParamsError(f"root: {params.root} leads to no folder pipeline; it should lead to the repository's top")
     root = paths.data_root(params.root, params.data.root)
     for name, entry in params.datasets.items():
         dataset: Dataset = build_kind(f"datasets.{name}", DATASETS, entry)
@@ -85,14 +88,19 @@ def _networks(params: Params) -> Iterator[PipelineError]:
         name: build_kind(f"datasets.{name}", DATASETS, entry) for name, entry in params.datasets.items()
     }
     found: dict[tuple[str, Size, int], Cuts] = {}
+    strange: list[dict[str, str]] = []
     for name, model in params.models.items():
         classes = len(datasets[model.dataset].classes(root))
         for data in (model.dataset, *params.extract.datasets):
             facts = (model.architecture, datasets[data].shape(), classes)
             if facts not in found:
                 found[facts] = ()
-                yield from _try(lambda n=f"models.{name} on {data}", f=facts: found.update({f: _cuts(params, n, *f)}))
+                yield from _try(
+                    lambda n=f"models.{name} on {data}", f=facts: found.update({f: _cuts(params, strange, n, *f)})
+                )
     if all(found.values()):
+        lost = [pattern for pattern in strange[0] if all(pattern in other for other in strange)]
+        yield from (ParamsError(strange[0][pattern]) for pattern in lost)
         size = datasets[params.stitch.data].shape()
         cuts = {
             n: found[m.architecture, size, len(datasets[m.dataset].classes(root))] for n, m in params.models.items()
@@ -100,15 +108,19 @@ def _networks(params: Params) -> Iterator[PipelineError]:
         yield from _joints(params, cuts)
 
 
-def _cuts(params: Params, where: str, architecture: str, shape: Size, classes: int) -> Cuts:
+def _cuts(
+    params: Params, strange: list[dict[str, str]], where: str, architecture: str, shape: Size, classes: int
+) -> Cuts:
     from pipeline.cutting import Cuttable
     from pipeline.weights import initialise
 
     variant = build_kind(f"architectures.{architecture}", ARCHITECTURES, params.architectures[architecture])
     try:
-        cuts = Cuttable(initialise(variant, shape, classes, 0), shape).select("extract.cuts", params.extract.cuts)
+        model = Cuttable(initialise(variant, shape, classes, 0), shape)
+        cuts = model.select("extract.cuts", params.extract.cuts)
     except PipelineError as error:
         raise ParamsError(f"{error} ({where})") from error
+    strange.append(model.strange("extract.cuts", params.extract.cuts))
     return tuple((cut.name, cut.shape) for cut in cuts)
 
 

@@ -104,7 +104,14 @@ def test_a_rate_without_a_point_is_a_number() -> None:
     assert load_params(Path("params.yaml")).stitch.lr == 0.001
 
 
+def at_home(document: dict[str, Any]) -> dict[str, Any]:
+    """The study as if it lay in the repository."""
+    return {**document, "root": str(TOP)}
+
+
 CHECKED = [
+    ("root", "../../..", "root: ../../.. leads to no folder pipeline; it should lead to the repository's top"),
+    ("extract.cuts", ["layer?", "layr?"], "extract.cuts: layr? is not a legal cut; did you mean"),
     (
         "similarity",
         {"linear_ckaa": {}},
@@ -132,7 +139,8 @@ CHECKED = [
 
 @pytest.mark.parametrize(("place", "value", "words"), CHECKED, ids=[place for place, *_ in CHECKED])
 def test_check_finds_it_in_one_line_and_exits_with_2(place: str, value: object, words: str) -> None:
-    write(changed(place, value))
+    document = changed(place, value)
+    write(document if place == "root" else at_home(document))
 
     result = CliRunner().invoke(main, ["check"])
 
@@ -200,3 +208,15 @@ def test_a_folder_in_the_place_of_the_file_is_refused() -> None:
         ParamsError, match=r"params\.yaml: cannot be read: Is a directory; it should be a readable file"
     ):
         load_params(Path("params.yaml"))
+
+
+def test_a_cut_need_be_in_one_model_only() -> None:
+    document = at_home(changed("extract.cuts", ["layer1", "layer3"]))
+    small = document["architectures"]["small"]
+    document["architectures"]["deep"] = {**small, "blocks": [1, 1, 1]}
+    document["models"]["two"] = {**document["models"]["two"], "architecture": "deep"}
+    write(document)
+
+    result = CliRunner().invoke(main, ["check"])
+
+    assert (result.exit_code, result.output) == (0, "nothing wrong found\n")
