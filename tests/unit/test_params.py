@@ -138,7 +138,10 @@ CHECKED = [
 
 
 @pytest.mark.parametrize(("place", "value", "words"), CHECKED, ids=[place for place, *_ in CHECKED])
-def test_check_finds_it_in_one_line_and_exits_with_2(place: str, value: object, words: str) -> None:
+def test_check_finds_it_in_one_line_and_exits_with_2(
+    place: str, value: object, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BACKSTITCH_DATA_ROOT", raising=False)
     document = changed(place, value)
     write(document if place == "root" else at_home(document))
 

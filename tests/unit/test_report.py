@@ -38,7 +38,7 @@ def study(**changes: object) -> Params:
         "root": ".",
         "study": {"title": "Colour or shape?", "question": "Does stitching tell <colour> from shape & digit?"},
         "seed": 7,
-        "machine": {"device": "cpu", "memory_gb": 1, "slots": 1},
+        "machine": {"device": "cpu", "memory_gb": 1, "threads": 1, "slots": 1},
         "data": {"root": "data/raw", "download": False},
         "seeds": list(SEEDS),
         "datasets": {name: {} for name in MODELS},
