@@ -15,11 +15,11 @@ from torch import nn
 from bench.networks import identity, images, resnet18, torchvision_resnet18
 from bench.ratios import Contender, Row, nothing, ratio_row, side_by_side
 from bench.sizes import Sizes
-from pipeline.capture import keep_memory
 from pipeline.cutting import Cut, Cuttable
 from pipeline.prepared import Prepared
 from pipeline.stages.extract import extract
 from pipeline.store import Spec, StoreWriter
+from pipeline.system import keep_memory
 
 CPU = torch.device("cpu")
 WORK = Path("extraction")

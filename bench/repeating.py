@@ -18,7 +18,7 @@ class Skipped(Exception):
 
 def rows(folder: Path, repetitions: int) -> Iterator[Row]:
     """The best of several, of the study in `folder`."""
-    if dvc(folder, "status", "--quiet").returncode:
+    if dvc(folder, "status", "--quiet", "dvc.yaml").returncode:
         raise Skipped("dvc repro with nothing to do: skipped, for dvc status has something; run dvc repro first")
     outputs: list[str] = []
     times = [timed(lambda: outputs.append(dvc(folder, "repro").stdout)) for _ in range(repetitions)]

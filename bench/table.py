@@ -20,13 +20,14 @@ EXPLANATIONS = {
 being finite and every byte checksummed, against the slower of two limits: the bare forward pass over the same
 inputs in the same batches, and writing as many bytes to one `.npy` file a cut from memory. Writing happens in a
 thread behind the forward pass. What limits it: the pass keeps all cores busy, so the copy of each byte into the
-page cache, its checksum and its check are taken from the pass. What pays for it: `capture.keep_memory`, without which
-glibc returns large tensors to the system after every layer. The bare pass runs with glibc as it is; *memory kept by
+page cache, its checksum and its check are taken from the pass. What pays for it: `system.keep_memory`, without which
+glibc returns large tensors to the system after every layer, and `system.reserve`, which takes the disk of a chunk at
+once and so halves the time of writing to it. The bare pass runs with glibc as it is; *memory kept by
 both* gives it the same advantage, and so shows what writing alone costs.""",
     "reading": """\
 `Store(...).rows(split, cut)`, 128 rows in order (copied out of the map) and 256 at random, against a `.npy`
 memmap of the same values, pages in memory. What limits it: a raw chunk is a `.npy` file in all but the header,
-so both are one copy; rows of several chunks are gathered chunk by chunk, and large ones one by one.""",
+so both are one copy; of several chunks, rows of 8 KB and more are joined one by one, smaller ones chunk by chunk.""",
     "packed": """\
 `PackedRows.read`, 128 rows at a time in order, against zarr-python reading the same array in the same blocks.
 What limits it: decompression; all cores decode inner chunks from a map of the shard, whose index is read once,

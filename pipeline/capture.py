@@ -1,7 +1,5 @@
 """Inputs through a network once → activations at every cut wanted, batch by batch."""
 
-import ctypes
-import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,21 +19,6 @@ class Captured:
     start: int
     activations: dict[str, Rows]
     logits: Tensor
-
-
-def keep_memory() -> None:
-    """Memory that tensors give back stays with the process, where glibc is its allocator.
-
-    glibc returns every tensor above 32 MB to the system and asks for it again at the next layer: page by page, at
-    up to a third of the time of a forward pass.
-    """
-    if platform.libc_ver()[0] == "glibc":
-        libc = ctypes.CDLL(None)
-        libc.mallopt(_M_MMAP_MAX, 0)
-        libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
-
-
-_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of malloc.h
 
 
 def capture(

@@ -27,6 +27,7 @@ from pipeline.atomic import appear
 from pipeline.chunking import CRC_BYTES, PACKED_ROWS, packed_chunks, raw_chunks
 from pipeline.errors import StoreError
 from pipeline.rows import PackedRows, RawRows
+from pipeline.system import reserve
 
 FORMAT = 1
 BLOCK = 2**20  # bytes checked, checksummed and written together, while they are in the processor's cache
@@ -157,6 +158,8 @@ class _RawArray:
         path.parent.mkdir(parents=True, exist_ok=True)
         step = max(1, BLOCK // self._row_bytes)
         with path.open("ab", buffering=0) as file:
+            if not file.tell():
+                reserve(file.fileno(), self._chunks.rows * self._row_bytes + CRC_BYTES)
             for start in range(0, len(rows), step):
                 data = _cast(self._spec, rows[start : start + step], self._dtype).reshape(-1).view(np.uint8)
                 self._crc = google_crc32c.extend(self._crc, data)
@@ -226,8 +229,7 @@ def _cast(spec: Spec, rows: Rows, dtype: np.dtype) -> Rows:
     """`rows` in the store's type; a number that does not survive is an error, not an infinity."""
     with np.errstate(over="ignore", invalid="ignore"):
         cast = rows.astype(dtype, copy=False)
-        total = cast.sum(dtype=np.float32)  # one fast pass; only where it is not finite are the numbers looked at
-    if np.isfinite(total) or np.isfinite(cast).all():
+    if np.isfinite(cast).all():
         return cast
     if not np.isfinite(rows).all():
         raise StoreError(f"{spec.name}: activations are not finite; the network that made them is broken")

@@ -14,7 +14,7 @@ import torch
 from pipeline import paths
 from pipeline.atomic import digest, replacing, write_text
 from pipeline.behind import Behind
-from pipeline.capture import capture, keep_memory
+from pipeline.capture import capture
 from pipeline.chunking import Bill, bill
 from pipeline.cutting import Cut, Cuttable
 from pipeline.devices import choose
@@ -25,6 +25,7 @@ from pipeline.params import Extraction, Params
 from pipeline.prepared import Prepared, read_prepared
 from pipeline.progress import progress
 from pipeline.store import Identity, Spec, StoreWriter
+from pipeline.system import keep_memory
 from pipeline.weights import weights_digest
 
 log = logging.getLogger(__name__)
