@@ -63,7 +63,8 @@ def draw_senders(axes: Axes, rows: DataFrame, summary: DataFrame, evidence: Evid
 def draw_reference(axes: Axes, places: Sequence[float], line: DataFrame) -> None:
     """The receiver's own numbers: dashed, in ink, over the senders."""
     axes.fill_between(places, line["low"], line["high"], alpha=0.15, linewidth=0, color=FAINT)
-    axes.plot(places, line["mean"], linestyle=(0, (4, 2)), linewidth=1.1, color=INK)
+    alone = {"marker": "_", "markersize": 14} if len(places) == 1 else {}  # one point makes no line
+    axes.plot(places, line["mean"], linestyle=(0, (4, 2)), linewidth=1.1, color=INK, **alone)
 
 
 def add_key(drawing: Drawing, evidence: Evidence, senders: Sequence[str], reference: str) -> None:
