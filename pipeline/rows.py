@@ -2,6 +2,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -35,15 +36,34 @@ class RawRows:
         if len(self._maps) == 1:
             return self._maps[0][indices]
         chunks, places = np.divmod(indices, self._chunks.rows)
-        shape = len(indices), *self.shape[1:]
-        if self._flat[0][:1].nbytes >= LARGE and len(indices):
-            rows = zip(chunks.tolist(), places.tolist(), strict=True)
-            return np.concatenate([self._flat[chunk][place] for chunk, place in rows]).reshape(shape)
-        rows = np.empty(shape, self._maps[0].dtype)
+        rows = np.empty((len(indices), *self.shape[1:]), self._maps[0].dtype)
+        if len(rows) and rows[:1].nbytes >= LARGE:
+            found = [self._flat[chunk][place] for chunk, place in zip(chunks.tolist(), places.tolist(), strict=True)]
+            _join(found, rows)
+            return rows
         for chunk in np.unique(chunks):
             here = np.flatnonzero(chunks == chunk)
             rows[here] = self._maps[chunk][places[here]]
         return rows
+
+
+def _join(found: list[np.ndarray], rows: Rows) -> None:
+    """Copies flat rows, one after another, into `rows`; all cores take a share."""
+    share = -(-len(found) // (os.cpu_count() or 1))
+
+    def copy(start: int) -> None:
+        np.concatenate(found[start : start + share], out=rows[start : start + share].reshape(-1))
+
+    first, *others = range(0, len(found), share)
+    elsewhere = [_threads().submit(copy, start) for start in others]
+    copy(first)  # here: waking a thread costs as much as copying a megabyte
+    for future in elsewhere:
+        future.result()
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count(), "rows")
 
 
 class PackedRows:
@@ -57,7 +77,6 @@ class PackedRows:
         self.shape, self._dtype = shape, dtype
         self._chunks = Chunks(shape[0], shard)
         self._shards = [_Shard(_chunk_file(folder, shape, k), shard) for k in range(self._chunks.count)]
-        self._threads = ThreadPoolExecutor(os.cpu_count())
 
     def read(self, start: int, stop: int) -> Rows:
         first, last = start // PACKED_ROWS, -(-stop // PACKED_ROWS)
@@ -75,7 +94,7 @@ class PackedRows:
             shard, place = self._chunks.of(number * PACKED_ROWS)
             Zstd().decode(self._shards[shard].inner(place // PACKED_ROWS), rows[at : at + PACKED_ROWS])
 
-        list(self._threads.map(decode, inner, range(0, len(rows), PACKED_ROWS)))
+        list(_threads().map(decode, inner, range(0, len(rows), PACKED_ROWS)))
         return rows
 
 
