@@ -55,7 +55,7 @@ def _at(
 def step(shape: Shape, wanted: Tensor, answer: Callable[[nn.Module], Tensor]) -> Callable[[], float]:
     """Forward, backward and the optimiser's move of a fresh stitch; returns the loss before it."""
     with seeded(2):
-        stitch = Conv1x1().build(shape, shape)
+        stitch = Conv1x1("keep").build(shape, shape)
     optimiser = torch.optim.Adam(stitch.parameters(), 0.001)
 
     def run() -> float:

@@ -30,7 +30,7 @@ def rows(sizes: Sizes) -> Iterator[Row]:
     stored_rows = stored(Path("stitching"), {CUT: values}, "raw").rows("test", CUT)
 
     def train(feed: Source) -> None:
-        stitch = Conv1x1().build(cut.shape, cut.shape)
+        stitch = Conv1x1("keep").build(cut.shape, cut.shape)
         fit(stitch, lambda x, y: cross_entropy(tail(stitch(x)), y), feed, recipe, 0, "bench")
 
     times = side_by_side(
@@ -47,6 +47,6 @@ def rows(sizes: Sizes) -> Iterator[Row]:
 
 def one_epoch(batch: int) -> Recipe:
     return Recipe(
-        optimiser="adam", lr=0.001, momentum=0.0, weight_decay=0.0, schedule="constant", milestones=(), warmup_epochs=0,
-        epochs=1, batch=batch,
+        optimiser="adam", lr=0.001, momentum=0.0, weight_decay=0.0, decay="all", schedule="constant", milestones=(),
+        warmup_epochs=0, epochs=1, batch=batch,
     )  # fmt: skip

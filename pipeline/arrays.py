@@ -29,3 +29,24 @@ class Activations(Protocol):
     def take(self, indices: np.ndarray) -> np.ndarray:
         """Rows in the order asked for."""
         ...
+
+
+@runtime_checkable
+class Sender(Protocol):
+    """Activations at several cuts over the same samples: a store, or something that is read like one."""
+
+    @property
+    def digest(self) -> str:
+        """Of all that it holds."""
+        ...
+
+    @property
+    def cuts(self) -> tuple[str, ...]: ...
+
+    def shape(self, cut: str) -> Shape:
+        """Of one row."""
+        ...
+
+    def labels(self, split: str) -> Labels: ...
+
+    def rows(self, split: str, cut: str) -> Activations: ...

@@ -25,15 +25,20 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except PipelineError as error:
-            click.echo(f"error: {error}", err=True)
+            _tell(error)
             ctx.exit(BAD_INPUT)
+
+
+def _tell(error: PipelineError) -> None:
+    for line in str(error).splitlines():
+        click.echo(f"error: {line}", err=True)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """Backstitch: stitch networks together, and say what a stitch that works does not show.
 
-    The stages below are run by `dvc repro` in a study's folder; `check`, `cuts` and `study` are for you.
+    The stages below are run by `dvc repro` in a study's folder; `check`, `cuts`, `mend` and `study` are for you.
     """
     logging.basicConfig(format="%(message)s", stream=sys.stderr)
     logging.getLogger("pipeline").setLevel(logging.INFO)
@@ -95,6 +100,14 @@ def stitch(sender: str, receiver: str, seed: int) -> None:
 
 
 @main.command()
+@click.argument("receiver")
+@click.argument("seed", type=int)
+def control(receiver: str, seed: int) -> None:
+    """Stitch RECEIVER's controls into it: itself, an untrained network, noise."""
+    _run("control", [_known("models", receiver), seed], [paths.controls(receiver, seed)])
+
+
+@main.command()
 @click.argument("sender")
 @click.argument("receiver")
 @click.argument("seed", type=int)
@@ -126,7 +139,7 @@ def check(record: bool) -> None:
 
     found = problems_of(_params_without_names_checked())
     for error in found:
-        click.echo(f"error: {error}", err=True)
+        _tell(error)
     if found:
         raise SystemExit(BAD_INPUT)
     click.echo("nothing wrong found")

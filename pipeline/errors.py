@@ -8,8 +8,8 @@ PipelineError
 ├── ResourceError    disk, memory or device will not do
 └── TrainingError    training left the numbers
 
-Messages read ``where: what is wrong; what would be right`` on one line. The command line prints
-them without a traceback and exits with 2; any other exception is a bug and keeps its traceback.
+Messages read ``where: what is wrong; what would be right``, a line for each thing that is wrong. The command line
+prints them without a traceback and exits with 2; any other exception is a bug and keeps its traceback.
 """
 
 import difflib
@@ -48,10 +48,14 @@ class TrainingError(PipelineError):
     pass
 
 
+def near(name: str, known: Iterable[str]) -> list[str]:
+    """Up to three known names that `name` may have been meant for."""
+    return difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.6)
+
+
 def choices(name: str, known: Iterable[str]) -> str:
     """'did you mean …' with the nearest known names, or all of them when none is near."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
+    if nearest := near(name, names):
+        return f"did you mean {' or '.join(nearest)}?"
     return f"choose from {', '.join(names)}" if names else "there are none to choose from"

@@ -30,7 +30,9 @@ def read_evidence(params: Params) -> Evidence:
     return Evidence(
         cells=cells,
         audits=_all(CELL, (paths.audit(*pair) for pair in pairs)),
-        networks=_all(NETWORK, _accuracies(params)),
+        controls=_controls(params, "cells"),
+        control_audits=_controls(params, "audits"),
+        networks=_accuracies(params),
         curves=pandas.concat(_curves(params), ignore_index=True),
         similarity=similarity,
         cuts={model: _cuts(model, similarity, cells) for model in params.models},
@@ -70,12 +72,17 @@ def _all(columns: list[str], files: Iterable[Path]) -> DataFrame:
     return pandas.concat([read_rows(path, columns) for path in files], ignore_index=True)
 
 
-def _accuracies(params: Params) -> Iterator[Path]:
-    for (name, model), seed in product(params.models.items(), params.seeds):
-        yield paths.network(name, seed) / "rows.csv"
-        # On its own dataset a network was tested when it was trained.
-        others = (dataset for dataset in params.extract.datasets if dataset != model.dataset)
-        yield from (paths.unstitched(name, seed, dataset) for dataset in others)
+def _controls(params: Params, kind: str) -> DataFrame:
+    receivers = product(params.receivers, params.seeds)
+    return _all(CELL, (paths.controls(*receiver) / f"{kind}.csv" for receiver in receivers))
+
+
+def _accuracies(params: Params) -> DataFrame:
+    networks = list(product(params.models, params.seeds))
+    own = (paths.network(*network) / "rows.csv" for network in networks)
+    elsewhere = (paths.unstitched(*network, data) for network in networks for data in params.extract.datasets)
+    # On its own dataset a network was tested when it was trained, and perhaps again.
+    return _all(NETWORK, [*own, *elsewhere]).drop_duplicates(NETWORK[:-1], ignore_index=True)
 
 
 def _curves(params: Params) -> Iterator[DataFrame]:

@@ -10,9 +10,13 @@ from torch import nn
 from pipeline import paths
 from pipeline.errors import DataError
 from pipeline.models import ARCHITECTURES
+from pipeline.norms import expect
 from pipeline.params import BaseRecipe
+from pipeline.prepared import SplitData
 from pipeline.registry import build_kind, typed
-from pipeline.weights import initialise, load_weights
+from pipeline.weights import initialise, load_weights, read
+
+TEST_BATCH = 512
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,19 @@ def read_plan(model: str) -> Plan:
     return typed(str(path), Plan, document)
 
 
-def read_network(model: str, seed: int, device: torch.device) -> nn.Module:
-    """The trained network, frozen and in eval mode."""
+def read_network(model: str, seed: int, device: torch.device, recalibrated: str = "") -> nn.Module:
+    """The trained network, frozen and in eval mode; `recalibrated` names a dataset its BatchNorms are to expect."""
     network = read_plan(model).network(0)  # the seed does not matter: every weight is replaced
     load_weights(network, paths.network(model, seed) / "weights.safetensors")
+    if recalibrated:
+        expect(network, read(paths.statistics(model, seed, recalibrated)))
     return network.requires_grad_(False).eval().to(device)
+
+
+@torch.inference_mode()
+def accuracy(network: nn.Module, data: SplitData, device: torch.device) -> float:
+    right = 0
+    for start in range(0, len(data), TEST_BATCH):
+        here = slice(start, start + TEST_BATCH)
+        right += int((network(data.batch(here, device)).argmax(1).cpu().numpy() == data.labels[here]).sum())
+    return right / len(data)

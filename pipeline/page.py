@@ -47,6 +47,7 @@ class Contents:
     study: Study
     finding: Sequence[str]
     pictures: Sequence[Picture]
+    verdicts: Table
     cells: Table
     networks: Table
     seeds: str
@@ -114,6 +115,14 @@ def points(share: float) -> str:
     """A difference of shares in percentage points, with its sign."""
     rounded = round(100 * share, 2) + 0.0 if not pandas.isna(share) else share  # +0.0: no minus zero
     return _or_dash(share, f"{rounded:+.2f}".replace("-", "−") if rounded else "0.00")
+
+
+def share(value: float) -> str:
+    return _or_dash(value, f"{100 * value:.0f} %" if not pandas.isna(value) else "")
+
+
+def ratio(value: float) -> str:
+    return _or_dash(value, f"{value:.2f}")
 
 
 def number(value: float) -> str:

@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -66,7 +66,8 @@ class Recipe:
     optimiser: Literal["sgd", "adam"]
     lr: float
     momentum: float  # of sgd; adam ignores it
-    weight_decay: float  # L2, added to the gradient of every trained weight
+    weight_decay: float  # L2, added to the gradient
+    decay: Literal["all", "matrices"]  # of every trained weight, or of none that is a vector: biases and norms
     schedule: Literal["constant", "cosine", "step"]
     milestones: tuple[int, ...]  # epochs after which `step` divides the rate by ten
     warmup_epochs: int  # the rate rises linearly over these, before the schedule
@@ -95,6 +96,26 @@ class BaseRecipe(Recipe):
     augment: tuple[str, ...]  # names in pipeline.augmentation, applied in this order
 
 
+Norms = Literal["eval", "recalibrated", "batch"]
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """What the samples of a stitch are called, at training and at testing, if not by their own labels."""
+
+    classes: int | None  # only samples of the first so many classes; null for all
+    offset: int  # added to the label, around the number of classes
+    permutation: tuple[int, ...] | None  # the class that each class is called, after that; null for its own
+
+    def __post_init__(self) -> None:
+        _require(self.classes is None or self.classes >= 2, f"classes: is {self.classes}; it should be 2 or more")
+        named = sorted(self.permutation or ())
+        _require(
+            named == list(range(len(named))),
+            f"permutation: is {list(self.permutation or ())}; it should name each class from 0 on once",
+        )
+
+
 @dataclass(frozen=True)
 class Stitching(Recipe):
     """Which cells there are, and the recipe of those found by gradient descent."""
@@ -102,6 +123,15 @@ class Stitching(Recipe):
     data: str  # the dataset that stitches are trained and tested on
     map: str  # a name in `stitches`
     pairs: Literal["matching", "all"]  # each cut into its namesake, or every cut into every cut
+    sender_bn: Norms  # whose statistics the sender's BatchNorms go by
+    receiver_bn: Norms
+    dropout: bool  # whether dropout in the frozen parts drops while a stitch is trained
+    labels: Labelling
+
+    @property
+    def recipe(self) -> Recipe:
+        """The part that gradient descent goes by."""
+        return Recipe(**{field.name: getattr(self, field.name) for field in fields(Recipe)})
 
 
 @dataclass(frozen=True)
@@ -128,6 +158,18 @@ class Extraction:
 
 
 @dataclass(frozen=True)
+class Verdicts:
+    """The rules that verdicts are given by."""
+
+    confidence: float  # of every interval
+    margin: float  # a difference of accuracy that is none
+
+    def __post_init__(self) -> None:
+        _require(0.5 <= self.confidence < 1, f"confidence: is {self.confidence:g}; it should be from 0.5 to below 1")
+        _require(0 <= self.margin < 1, f"margin: is {self.margin:g}; it should be from 0 to below 1")
+
+
+@dataclass(frozen=True)
 class Params:
     root: str  # the way from this study's folder to the repository's top
     study: Study
@@ -145,8 +187,10 @@ class Params:
     stitch: Stitching
     stitches: dict[str, Options]
     objectives: dict[str, Options]
+    controls: dict[str, Options]  # none, {}, switches them off
     ranks: dict[str, Options]
     similarity: dict[str, Options]
+    verdict: Verdicts
     figures: dict[str, Options]
 
 
@@ -162,7 +206,8 @@ def typed_params(document: object) -> Params:
     try:
         return typed("params.yaml", Params, document)
     except ParamsError as error:  # the file's name says nothing that a key's place does not
-        raise ParamsError(str(error).removeprefix("params.yaml.")) from error
+        lines = [line.removeprefix("params.yaml.") for line in str(error).splitlines()]
+        raise ParamsError("\n".join(lines)) from error
 
 
 def read_yaml(path: Path) -> object:
@@ -202,6 +247,9 @@ def problems(params: Params) -> Iterator[ParamsError]:
     for seed in params.seeds:
         if seed < 0:
             yield ParamsError(f"seeds: names {seed}; a seed should be 0 or more")
+    for name in params.models:
+        if name in params.controls:
+            yield ParamsError(f"models.{name}: is also the name of a control; use another")
     yield from _confused("models", product(params.models, params.seeds, params.extract.datasets))
     yield from _confused("senders", product(params.senders, params.receivers, params.seeds))
     for where in ("seeds", "senders", "receivers", "extract.datasets"):

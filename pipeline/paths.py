@@ -20,6 +20,7 @@ NETWORKS = Path("cache/networks")
 ACTIVATIONS = Path("cache/activations")
 CELLS = Path("cache/cells")
 AUDITS = Path("cache/audits")
+CONTROLS = Path("cache/controls")
 UNSTITCHED = Path("cache/unstitched")
 
 
@@ -41,7 +42,17 @@ def network(model: str, seed: int) -> Path:
 
 
 def activations(model: str, seed: int, dataset: str) -> Path:
+    """One folder; in it a store for each mode of the network's BatchNorms that is wanted."""
     return ACTIVATIONS / model / str(seed) / dataset
+
+
+def store(model: str, seed: int, dataset: str, norms: str = "eval") -> Path:
+    return activations(model, seed, dataset) / norms
+
+
+def statistics(model: str, seed: int, dataset: str) -> Path:
+    """Of the network's BatchNorms, recalibrated on the dataset."""
+    return Path("cache/statistics") / model / str(seed) / f"{dataset}.safetensors"
 
 
 def stitches(sender: str, receiver: str, seed: int) -> Path:
@@ -54,6 +65,10 @@ def cells(sender: str, receiver: str, seed: int) -> Path:
 
 def audit(sender: str, receiver: str, seed: int) -> Path:
     return AUDITS / sender / receiver / f"{seed}.csv"
+
+
+def controls(receiver: str, seed: int) -> Path:
+    return CONTROLS / receiver / str(seed)
 
 
 def unstitched(model: str, seed: int, dataset: str) -> Path:

@@ -19,9 +19,13 @@ from pipeline.training import Batch, Feed, Source
 RUN = 128  # rows read together from a `packed` array
 
 
-def batches_of(rows: Activations, labels: Labels, memory: int, device: torch.device) -> Source:
-    """A feed of `rows` with their labels that holds about `memory` bytes at most."""
-    answers = torch.from_numpy(labels).to(device)
+def batches_of(rows: Activations, towards: Labels | Activations, memory: int, device: torch.device) -> Source:
+    """A feed of `rows`, with their labels or with other rows of the same samples, in about `memory` bytes at most."""
+    if isinstance(towards, np.ndarray):
+        answers = torch.from_numpy(towards).to(device)
+    else:
+        memory //= 2
+        answers = _Rows(towards, memory, device)
     row_bytes = 4 * int(np.prod(rows.shape[1:]))
     if device.type == "cuda":  # where what is resident lies
         memory = min(memory, torch.cuda.mem_get_info(device)[0] // 2)
@@ -38,12 +42,24 @@ def tensor(rows: np.ndarray, device: torch.device) -> Tensor:
     return torch.from_numpy(np.require(rows, np.float32, "W")).to(device)  # maps are read-only, and so copied
 
 
+class _Rows:
+    """Rows by their numbers, resident if they fit."""
+
+    def __init__(self, rows: Activations, memory: int, device: torch.device) -> None:
+        fits = 4 * int(np.prod(rows.shape)) <= memory
+        self._resident = tensor(rows.read(0, rows.shape[0]), device) if fits else None
+        self._rows, self._device = rows, device
+
+    def __getitem__(self, at: np.ndarray) -> Tensor:
+        return tensor(self._rows.take(at), self._device) if self._resident is None else self._resident[at]
+
+
 @dataclass(frozen=True)
 class MixedRuns:
     """Runs of neighbouring rows in random order, mixed in a buffer of `buffer` rows."""
 
     rows: Activations
-    labels: Tensor
+    answers: "Tensor | _Rows"
     buffer: int
     device: torch.device
 
@@ -73,7 +89,7 @@ class MixedRuns:
         yield from map(self._batch, *waiting.all())
 
     def _batch(self, held: np.ndarray, order: np.ndarray) -> Batch:
-        return tensor(held, self.device), self.labels[order]
+        return tensor(held, self.device), self.answers[order]
 
 
 class _Waiting:

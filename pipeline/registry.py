@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
-from pipeline.errors import ParamsError, choices
+from pipeline.errors import ParamsError, choices, near
 
 Table = Mapping[str, str]
 T = TypeVar("T")
@@ -40,17 +40,23 @@ def build_kind(where: str, table: Table, entry: object) -> Any:
 
 
 def typed(where: str, cls: type[T], options: object, table: Table | None = None) -> T:
-    """`options` as an instance of the dataclass `cls`; unknown, missing and mistyped keys refused."""
+    """`options` as an instance of the dataclass `cls`; unknown, missing and mistyped keys refused, a line each."""
     if not isinstance(options, Mapping):
         raise ParamsError(f"{where}: is {options!r}; it should be a block of {_names(cls) or 'nothing: {}'}")
     hints = typing.get_type_hints(cls)
     known = {field.name for field in fields(typing.cast(Any, cls)) if field.init}
-    for key in options:
-        if key not in known:
-            raise ParamsError(f"{where}.{key}: not a known key; {choices(str(key), known)}")
-    for key in sorted(known - set(options)):
-        raise ParamsError(f"{where}.{key}: is missing; it should be {_describe(hints[key])}")
-    values = {key: _convert(f"{where}.{key}", hints[key], value, table) for key, value in options.items()}
+    wrong = [f"{where}.{key}: not a known key; {choices(str(key), known)}" for key in options if key not in known]
+    meant = {name for key in options if key not in known for name in near(str(key), known)}
+    lacking = sorted(known - set(options) - meant)  # a key that was misspelt is not told of twice
+    wrong += [f"{where}.{key}: is missing; it should be {_describe(hints[key])}" for key in lacking]
+    values = {}
+    for key in (key for key in options if key in known):
+        try:
+            values[key] = _convert(f"{where}.{key}", hints[key], options[key], table)
+        except ParamsError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ParamsError("\n".join(wrong))
     try:
         return cls(**values)
     except ValueError as error:  # a range check in __post_init__, which begins with the field's name
@@ -68,7 +74,7 @@ def _convert(where: str, kind: Any, value: Any, table: Table | None) -> Any:
     if origin is tuple and isinstance(value, (list, tuple)):
         return _convert_tuple(where, kind, value, table)
     if origin is dict and isinstance(value, Mapping):
-        return {str(key): _convert(f"{where}.{key}", args[1], item, table) for key, item in value.items()}
+        return _convert_dict(where, args[1], value, table)
     if is_dataclass(kind) and not isinstance(value, typing.cast(type, kind)):
         return typed(where, typing.cast(type, kind), value)
     if table is not None and isinstance(kind, type) and isinstance(value, Mapping):
@@ -80,6 +86,18 @@ def _convert(where: str, kind: Any, value: Any, table: Table | None) -> Any:
     ):
         return value
     raise ParamsError(f"{where}: is {value!r}; it should be {_describe(kind)}")
+
+
+def _convert_dict(where: str, kind: Any, value: Mapping[Any, Any], table: Table | None) -> dict[str, Any]:
+    found, wrong = {}, list[str]()
+    for key, item in value.items():
+        try:
+            found[str(key)] = _convert(f"{where}.{key}", kind, item, table)
+        except ParamsError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ParamsError("\n".join(wrong))
+    return found
 
 
 def _convert_union(where: str, kind: Any, value: Any, table: Table | None) -> Any:

@@ -237,9 +237,9 @@ def _cast(spec: Spec, rows: Rows, dtype: np.dtype) -> Rows:
     raise StoreError(f"{spec.name}: {largest:.3g} overflows {dtype}, which ends at 65504; use extract.dtype float32")
 
 
-def open_store(model: str, seed: int, dataset: str) -> "Store":
+def open_store(model: str, seed: int, dataset: str, norms: str = "eval") -> "Store":
     """The store of that network on that dataset, known to be of no other."""
-    store = Store(paths.activations(model, seed, dataset))
+    store = Store(paths.store(model, seed, dataset, norms))
     store.expect(model=model, seed=seed, dataset=dataset)
     return store
 

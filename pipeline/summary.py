@@ -8,23 +8,47 @@ from pandas import DataFrame, Series
 from pipeline.errors import DataError
 from pipeline.figures.base import Evidence
 from pipeline.figures.tables import chosen, distinct, groups, series, summarised, where
+from pipeline.verdicts import BASELINES, MEANINGS, PAIR
 
 KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective"]
 _DIGITS = 6  # of what is written; beyond these machines differ
 
 
-def cell_table(evidence: Evidence) -> DataFrame:
+def cell_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
     """One row a cell, with all that a stitched accuracy must not be shown without.
 
-    After KEYS come accuracy, unstitched (the receiver's own, on the same data), difference, the
-    other measures of the cell, each rank beside the receiver's, and each similarity from the
-    sender's layer to the receiver's.
+    After KEYS come accuracy, unstitched (the receiver's own, on the same data), difference, what else
+    it is held against (`verdicts.BASELINES`), the other measures of the cell, each rank beside the
+    receiver's, and each similarity from the sender's layer to the receiver's. `own` is the dataset
+    that each model learnt. A control that an objective cannot have is empty there.
     """
-    table = _joined(_wide(evidence.cells, KEYS), _unstitched(evidence), "networks")
-    table.insert(len(KEYS) + 1, "unstitched", table.pop("unstitched"))
-    table.insert(len(KEYS) + 2, "difference", table["accuracy"] - table["unstitched"])
+    table = _wide(evidence.cells, KEYS)
+    table = _joined(table, _unstitched(evidence), "networks")
+    table = _joined(table, _at_home(evidence, own), "networks")
+    for name in distinct(evidence.controls, "sender"):
+        table = table.merge(_control(evidence.controls, name), how="left", validate="many_to_one")
+    table["difference"] = table["accuracy"] - table["unstitched"]
+    held = [name for name in BASELINES if name in table]
+    first = [*KEYS, "accuracy", "unstitched", "difference", *(name for name in held if name != "unstitched")]
+    table = table.reindex(columns=[*first, *(column for column in table if column not in first)])
     table = _joined(table, _wide(evidence.audits, KEYS), "audits")
     return _joined(table, _similarities(evidence), "comparisons")
+
+
+def _at_home(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
+    """Of each network its accuracy on what it learnt from."""
+    names = {"accuracy": "own", "samples": "own_samples"}
+    places = zip(evidence.networks["model"], evidence.networks["data"], strict=True)
+    home = chosen(evidence.networks, [own[model] == data for model, data in places])
+    rows = _wide(chosen(home, home["measure"].isin(list(names))), ["model", "seed"])
+    return rows.rename(columns={"model": "receiver", **names})
+
+
+def _control(rows: DataFrame, name: str) -> DataFrame:
+    """The accuracy of one control beside the keys of the cells that it is a control of."""
+    keys = ["receiver", "seed", "data", "receiver_cut", "map", "objective"]
+    found = where(rows, measure="accuracy", sender=name)
+    return found.rename(columns={"value": name}).reindex(columns=[*keys, name])
 
 
 def network_table(networks: DataFrame, own: Mapping[str, str], data: str) -> DataFrame:
@@ -67,10 +91,49 @@ def reaches(cells: DataFrame) -> Series:
     return series(cells, "accuracy") >= series(cells, "unstitched")
 
 
-def finding(cells: DataFrame, ranks: Iterable[str], indices: Iterable[str]) -> list[str]:
-    """What was found, a paragraph each: counts, what they were found beside, what follows from them."""
+def verdict_table(
+    cells: DataFrame, held: DataFrame, judged: DataFrame, ranks: Iterable[str], indices: Iterable[str]
+) -> DataFrame:
+    """`judged` with what it rests on: means over seeds, the interval over the receiver, points over each baseline."""
+    own = where(held, baseline="unstitched")
+    columns = [*PAIR, "accuracy", "difference", "low", "high"]
+    table = judged.merge(own.reindex(columns=columns), how="left", validate="one_to_one")
+    numbers = zip(table["difference"], table["low"], table["high"], strict=True)
+    table["shown"] = [f"{points(mean)} ({points(low)} to {points(high)})" for mean, low, high in numbers]
+    for (name,), rows in groups(held, "baseline"):
+        over = rows.rename(columns={"difference": f"over_{name}"}).reindex(columns=[*PAIR, f"over_{name}"])
+        table = table.merge(over, how="left", validate="one_to_one")
+    for rank in ranks:
+        ratios = cells.assign(ratio=series(cells, rank) / series(cells, f"receiver_{rank}"))
+        table = table.merge(summarised(ratios, PAIR, "ratio", **{rank: "mean"}), how="left", validate="one_to_one")
+    for index in indices:
+        table = table.merge(summarised(cells, PAIR, index, **{index: "mean"}), how="left", validate="one_to_one")
+    return table
+
+
+def points(share: float) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    return f"{100 * share:+.1f}".replace("-", "−")
+
+
+def finding(cells: DataFrame, judged: DataFrame, ranks: Iterable[str], indices: Iterable[str]) -> list[str]:
+    """What was found, a paragraph each: verdicts, what they were found beside, what follows from them."""
     reached = chosen(cells, reaches(cells))
-    return [_counts(cells), *_besides(reached, ranks, indices), _meaning(reached)]
+    return [_judged(judged), _counts(cells), *_besides(reached, ranks, indices), _meaning(reached)]
+
+
+def _judged(judged: DataFrame) -> str:
+    parts = []
+    for (receiver, objective), rows in groups(judged, "receiver", "objective"):
+        counts = [f"{count} {name}" for name in MEANINGS if (count := series(rows, "verdict").tolist().count(name))]
+        parts.append(f"into {receiver} by {objective}, {', '.join(counts)}")
+    controls = sorted({name for names in judged["as_well"] for name in names.split()})
+    text = f"Verdicts on {len(judged)} pairs of cuts: {'; '.join(parts)}."
+    if not controls:
+        return text
+    said = {"noise": "clustered noise", "random": "an untrained sender", "probe": "a linear probe of the sender alone"}
+    told = ", ".join(said[name] for name in controls)
+    return f"{text} What reaches the receiver’s accuracy without what it takes to share anything: {told}."
 
 
 def _counts(cells: DataFrame) -> str:
@@ -136,8 +199,10 @@ def _wide(rows: DataFrame, keys: list[str]) -> DataFrame:
 
 
 def _unstitched(evidence: Evidence) -> DataFrame:
-    networks = where(evidence.networks, measure="accuracy").drop(columns="measure")
-    return networks.rename(columns={"model": "receiver", "value": "unstitched"})
+    """Of each network on each dataset, with its own statistics and with recalibrated ones."""
+    names = {"accuracy": "unstitched", "recalibrated_accuracy": "recalibrated"}
+    rows = chosen(evidence.networks, evidence.networks["measure"].isin(list(names)))
+    return _wide(rows, ["model", "seed", "data"]).rename(columns={"model": "receiver", **names})
 
 
 def _similarities(evidence: Evidence) -> DataFrame:

@@ -61,7 +61,7 @@ def fit(
     `loss` may run more than `module`, a frozen tail for one. With a `checkpoint`, an earlier run's state is
     taken up from there.
     """
-    optimiser = _optimiser([p for p in module.parameters() if p.requires_grad], recipe)
+    optimiser = _optimiser(_groups([p for p in module.parameters() if p.requires_grad], recipe), recipe)
     curve = _resume(checkpoint, module, optimiser)
     steps = math.ceil(feed.samples / recipe.batch)
     for epoch in range(len(curve), recipe.epochs):
@@ -106,7 +106,15 @@ def rate(recipe: Recipe, time: float) -> float:
     return recipe.lr
 
 
-def _optimiser(parameters: list[nn.Parameter], recipe: Recipe) -> torch.optim.Optimizer:
+def _groups(parameters: list[nn.Parameter], recipe: Recipe) -> list[dict[str, Any]]:
+    """Parameters by whether they decay."""
+    spared = [p for p in parameters if recipe.decay == "matrices" and p.ndim < 2]
+    decaying = [p for p in parameters if recipe.decay == "all" or p.ndim >= 2]
+    groups = [{"params": decaying}, {"params": spared, "weight_decay": 0.0}]
+    return [group for group in groups if group["params"]]
+
+
+def _optimiser(parameters: list[dict[str, Any]], recipe: Recipe) -> torch.optim.Optimizer:
     if recipe.optimiser == "adam":
         return torch.optim.Adam(parameters, recipe.lr, weight_decay=recipe.weight_decay)
     return torch.optim.SGD(parameters, recipe.lr, recipe.momentum, weight_decay=recipe.weight_decay)

@@ -75,9 +75,12 @@ def weights_digest(network: nn.Module) -> str:
 def save_weights(network: nn.Module, path: Path) -> None:
     """Write one safetensors file, whole or not at all; equal weights give equal bytes."""
     # Copies, since safetensors takes no two names for one tensor.
-    tensors = {name: tensor.cpu().contiguous().clone() for name, tensor in state(network).items()}
+    save_tensors({name: tensor.cpu().contiguous().clone() for name, tensor in state(network).items()}, path)
+
+
+def save_tensors(tensors: Weights, path: Path) -> None:
     with replacing(path) as temporary:
-        temporary.write_bytes(safetensors_bytes(tensors))
+        temporary.write_bytes(safetensors_bytes(dict(tensors)))
 
 
 def load_weights(network: nn.Module, path: Path) -> None:

@@ -63,8 +63,13 @@ class ImageFolder(Dataset):
         return 3, self.size, self.size
 
     def missing(self, root: Path) -> Iterable[str]:
-        folders = [root / self._place(split) for split in SPLITS]
-        return [f"{path}: no such folder; put images there, a folder a class" for path in folders if not path.is_dir()]
+        for folder in (root / self._place(split) for split in SPLITS):
+            if not folder.is_dir():
+                yield f"{folder}: no such folder; put images there, a folder a class"
+                return
+        for name in self.classes(root):
+            if not (folder := root / self._place("test") / name).is_dir():
+                yield f"{folder}: no such folder; every split should have one for each class"
 
     def _place(self, split: Split) -> PurePosixPath:
         return PurePosixPath(self.folder) / getattr(self, split)

@@ -38,6 +38,8 @@ class AccuracyByCut(Figure):
             reference = _ranges(_unstitched(evidence, distinct(rows, "receiver")[0]), ["model"])
             draw_reference(axes, axes.get_xlim(), reference.loc[[0, 0]])
             axes.yaxis.set_major_formatter(lambda accuracy, _: f"{100 * accuracy:g}%")
+            low, high = axes.get_ylim()
+            axes.set_ylim(low, min(high, 1 + 0.04 * (1 - low)))  # room for marks at the top, and no tick above it
             axes.set_ylabel(f"test accuracy on {words(evidence.data)}")
         add_key(drawing, evidence, distinct(cells, "sender"), "receiver, unstitched")
         return drawing

@@ -1,6 +1,7 @@
 """The contract of figures: tidy tables in, a Matplotlib figure out, no computation in between."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,7 +22,9 @@ class Evidence:
     cells       sender receiver seed data sender_cut receiver_cut map objective measure value
     audits      as cells; measure is a rank's name, or the same with `receiver_` before it for the
                 receiver's own representation at the same place
-    networks    model seed data measure value; accuracy of each whole network, unstitched
+    controls, control_audits  the same of the receivers' controls; sender is a control's name
+    networks    model seed data measure value; accuracy of each whole network, unstitched, and its
+                recalibrated_accuracy with BatchNorms that expect this dataset
     curves      model seed epoch rate loss
     similarity  data model seed cut other_model other_seed other_cut measure value
     cuts        of each model, in its own order
@@ -31,6 +34,8 @@ class Evidence:
 
     cells: DataFrame
     audits: DataFrame
+    controls: DataFrame
+    control_audits: DataFrame
     networks: DataFrame
     curves: DataFrame
     similarity: DataFrame
@@ -51,6 +56,7 @@ class Figure(ABC):
     """
 
     heading: ClassVar[str]
+    refers: ClassVar[Mapping[str, str]] = {}  # options that are names, and the sections of params that define them
 
     @abstractmethod
     def draw(self, evidence: Evidence) -> Drawing:

@@ -33,6 +33,7 @@ class CKA(Figure):
 
     width: float
     index: str  # a name in `similarity`
+    refers: ClassVar = {"index": "similarity"}
     heading: ClassVar = "Similarity of layers"
 
     def __post_init__(self) -> None:

@@ -23,6 +23,8 @@ def example_evidence() -> Evidence:
     return Evidence(
         cells=DataFrame(_cells(chance), columns=_KEYS),
         audits=DataFrame(_audits(chance), columns=_KEYS),
+        controls=DataFrame(_controls(), columns=_KEYS),
+        control_audits=DataFrame([], columns=_KEYS),
         networks=DataFrame(_networks(chance), columns=_NETWORK),
         curves=DataFrame(_curves(chance), columns=_CURVE),
         similarity=DataFrame(_similarity(chance), columns=_PAIR),
@@ -41,7 +43,22 @@ def _cells(chance: np.random.Generator) -> list[tuple]:
         worst = 0.012 * MODELS.index(sender) * CUTS.index(cut) if objective == "direct" else 0.01
         return round(1 - chance.uniform(0, worst + 0.002), 4)
 
-    return [(*place, "accuracy", accuracy(place[0], place[4], place[7])) for place in _places()]
+    rows = []
+    for place in _places():
+        rows.append((*place, "accuracy", accuracy(place[0], place[4], place[7])))
+        rows.append((*place, "samples", 360))
+        rows.append((*place, "labelled", int(place[7] == "task")))
+    return rows
+
+
+def _controls() -> list[tuple]:
+    """An untrained sender, and noise, which has no activations of the receiver's beside it and so no direct stitch."""
+    kinds = [("random", "task", 0.9), ("random", "direct", 0.4), ("noise", "task", 0.99)]
+    places = product(kinds, SEEDS, CUTS)
+    return [
+        (name, "digit", seed, "correlated", cut, cut, "conv1x1", how, "accuracy", value - 0.01 * seed)
+        for (name, how, value), seed, cut in places
+    ]
 
 
 def _audits(chance: np.random.Generator) -> list[tuple]:
@@ -58,8 +75,10 @@ def _networks(chance: np.random.Generator) -> list[tuple]:
     rows = []
     for model, seed in product(MODELS, SEEDS):
         rows.append((model, seed, model, "accuracy", round(chance.uniform(0.97, 1), 4)))
+        rows.append((model, seed, model, "samples", 360))
         if model != "correlated":
             rows.append((model, seed, "correlated", "accuracy", 0.98 - 0.004 * seed))
+        rows.append((model, seed, "correlated", "recalibrated_accuracy", 0.985))
     return rows
 
 

@@ -25,6 +25,7 @@ class RankByCut(Figure):
 
     width: float
     rank: str  # a name in `ranks`
+    refers: ClassVar = {"rank": "ranks"}
     scale: Literal["linear", "log"]
     heading: ClassVar = "Rank by cut"
 

@@ -57,6 +57,8 @@ def _import(module: str) -> Any:
         sys.path.insert(0, study)  # it stays: worker processes inherit the path and unpickle the network by its class
     try:
         return importlib.import_module(module)
+    except SyntaxError as error:
+        raise ModelError(f"{module}: is not Python at line {error.lineno}: {error.msg}; mend that line") from error
     except ModuleNotFoundError as error:
         if not f"{module}.".startswith(f"{error.name}."):
             raise  # the user's file imports what is not installed: the traceback says where

@@ -1,6 +1,7 @@
 """The ways to find a stitch."""
 
 OBJECTIVES = {
-    "task": "pipeline.objectives.task:Task",
     "direct": "pipeline.objectives.direct:Direct",
+    "match": "pipeline.objectives.match:Match",
+    "task": "pipeline.objectives.task:Task",
 }

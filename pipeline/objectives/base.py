@@ -3,29 +3,53 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
 
-import torch
 from torch import Tensor, nn
 
-from pipeline.arrays import Activations
+from pipeline.moments import Map, Moments, Source
 
-Loss = Callable[[Tensor, Tensor], Tensor]  # of a batch of the sender's activations and its labels
-Descend = Callable[[nn.Module, Loss], None]  # trains a module in place, by the study's recipe
+Loss = Callable[[Tensor, Tensor], Tensor]  # of a batch of the sender's activations and what they should lead to
+Towards = Literal["labels", "activations"]
+
+
+@runtime_checkable
+class Stitching(Protocol):
+    """What an objective needs of a stitch, which is also a module."""
+
+    def solve(self, moments: Moments, free: Map) -> None: ...
+    def begin_at_identity(self) -> None: ...
 
 
 @dataclass(frozen=True)
 class Joint:
-    """What a stitch is to join, on the training split."""
+    """What a stitch is to join, on the training split, and the means to do it."""
 
-    source: Activations  # the sender's
-    target: Activations  # the receiver's own, of the same samples
     tail: nn.Module  # the receiver after its cut, frozen
-    device: torch.device
+    moments: Callable[[int | None], Moments]  # of source and target, from so many samples or from all
+    target: Callable[[int | None], Source]  # the target's own
+    descend: Callable[[nn.Module, Loss, Towards], None]  # trains a module in place, by the study's recipe
+    weight_decay: float  # of that recipe
 
 
 class Objective(ABC):
     """A variant's fields are its options."""
 
+    @property
+    def paired(self) -> bool:
+        """Whether it needs the receiver's own activations on the sender's samples."""
+        return True
+
+    @property
+    def labelled(self) -> bool:
+        """Whether it is told the labels."""
+        return False
+
+    @property
+    def descends(self) -> bool:
+        """Whether the recipe moves its result."""
+        return True
+
     @abstractmethod
-    def fit(self, stitch: nn.Module, joint: Joint, descend: Descend) -> nn.Module:
-        """`stitch`, trained."""
+    def fit(self, stitch: nn.Module, joint: Joint) -> None:
+        """Trains the stitch in place."""

@@ -6,39 +6,35 @@ new cells only.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import pandas
 import torch
-from torch import nn
-from torch.nn.functional import cross_entropy
 
 from pipeline import paths
-from pipeline.arrays import Activations, Labels
-from pipeline.atomic import digest, write_json
+from pipeline.arrays import Sender
+from pipeline.atomic import digest
 from pipeline.cutting import Cuttable
-from pipeline.devices import choose
 from pipeline.errors import ParamsError, StoreError
-from pipeline.folding import folded
 from pipeline.imports import closure, code_digest
 from pipeline.networks import read_network, read_plan
 from pipeline.objectives import OBJECTIVES
-from pipeline.objectives.base import Joint, Loss, Objective
+from pipeline.objectives.base import Objective
 from pipeline.params import Params, Stitching
 from pipeline.randomness import seed_for, seeded
-from pipeline.reading import batches_of, tensor
 from pipeline.registry import build
+from pipeline.relabelling import relabelled
 from pipeline.stitches import STITCHES
-from pipeline.stitches.base import Stitch
+from pipeline.stitches.base import Joining, Stitch
 from pipeline.store import Store, open_store
-from pipeline.training import fit
-from pipeline.weights import save_weights, weights_digest
+from pipeline.weights import weights_digest
 
-TEST_BATCH = 512
 KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective"]
+_ELSEWHERE = ("device", "memory", "options")  # what moves no number, or is in the key in part
 
 
 @dataclass(frozen=True)
@@ -55,7 +51,7 @@ class Cell:
     map_options: dict[str, Any]
     objective: str
     objective_options: dict[str, Any]
-    recipe: Stitching
+    options: Stitching
     root_seed: int
     device: str
     memory: int
@@ -63,8 +59,10 @@ class Cell:
 
     @property
     def key(self) -> str:
-        facts = asdict(self)
-        return digest({name: fact for name, fact in facts.items() if name not in ("device", "memory")})
+        facts = {name: fact for name, fact in asdict(self).items() if name not in _ELSEWHERE}
+        modes = [self.options.sender_bn, self.options.receiver_bn, self.options.dropout, asdict(self.options.labels)]
+        recipe = asdict(self.options.recipe) if self.built_objective().descends else {}
+        return digest(facts, modes, recipe)
 
     @property
     def folder(self) -> Path:
@@ -74,11 +72,18 @@ class Cell:
     def file(self) -> str:
         return f"{self.objective}--{self.sender_cut}--{self.receiver_cut}.safetensors"
 
-    def stitch(self) -> nn.Module:
+    @property
+    def made(self) -> Path:
+        """Where the stitch lies once the stage has ended."""
+        return paths.stitches(self.sender, self.receiver, self.seed) / self.file
+
+    def built_objective(self) -> Objective:
+        return build(f"objectives.{self.objective}", OBJECTIVES, self.objective, self.objective_options)
+
+    def stitch(self) -> Joining:
         """A fresh stitch of the right shape, initialised from the names alone."""
         variant: Stitch = build(f"stitches.{self.map}", STITCHES, self.map, self.map_options)
-        sender, receiver = self.stores()
-        source, target = sender.shape(self.sender_cut), receiver.shape(self.receiver_cut)
+        source, target = self.source().shape(self.sender_cut), self.target().shape(self.receiver_cut)
         with seeded(seed_for(self.root_seed, "stitch", *self.names())):
             try:
                 return variant.build(source, target)
@@ -92,45 +97,90 @@ class Cell:
     def names(self) -> list[object]:
         return [getattr(self, key) for key in KEYS]
 
-    def stores(self) -> tuple[Store, Store]:
-        return _store(self.sender, self.seed, self.data), _store(self.receiver, self.seed, self.data)
+    def source(self) -> Sender:
+        """What the sender gives, under the labels of this study."""
+        return _named(self.held_source(), self)
+
+    def target(self) -> Sender:
+        """What the receiver has of its own at its cuts, on the same samples."""
+        return _named(receiving_store(self), self)
+
+    def held_source(self) -> Sender:
+        return _store(self.sender, self.seed, self.data, kept(self.options.sender_bn))
+
+    def online(self) -> bool:
+        """Whether the sender runs beside the stitch while that is trained, for its statistics are the batch's."""
+        return self.options.sender_bn == "batch"
+
+
+def kept(mode: str) -> str:
+    """The mode of the store that stands for `mode`: statistics of batches do not lie still."""
+    return "eval" if mode == "eval" else "recalibrated"
+
+
+def receiving_store(cell: Cell) -> Store:
+    return _store(cell.receiver, cell.seed, cell.data, kept(cell.options.receiver_bn))
+
+
+def _named(sender: Sender, cell: Cell) -> Sender:
+    return relabelled(sender, cell.options.labels, read_plan(cell.receiver).classes)
+
+
+@lru_cache(4)
+def _store(model: str, seed: int, dataset: str, mode: str) -> Store:
+    return open_store(model, seed, dataset, mode)
 
 
 @lru_cache(2)
-def _store(model: str, seed: int, dataset: str) -> Store:
-    return open_store(model, seed, dataset)
-
-
-@lru_cache(1)
-def receiving(model: str, seed: int, data: str) -> Cuttable:
-    """The receiver, traced for inputs such as its store was made of."""
-    network = read_network(model, seed, torch.device("cpu"))
-    store = _store(model, seed, data)
-    store.expect(weights=weights_digest(network))
+def receiving(model: str, seed: int, data: str, mode: str) -> Cuttable:
+    """A network, traced for inputs such as its store was made of."""
+    recalibrated = data if kept(mode) == "recalibrated" else ""
+    network = read_network(model, seed, torch.device("cpu"), recalibrated)
+    _store(model, seed, data, kept(mode)).expect(weights=weights_digest(network))
     return Cuttable(network, read_plan(model).shape)
+
+
+AnyCell = TypeVar("AnyCell", bound=Cell)
 
 
 def cells(params: Params, sender: str, receiver: str, seed: int) -> list[Cell]:
     """All cells of the pair, in the order of cuts, then objectives; each known to be joinable."""
     options = params.stitch
-    stores = _store(sender, seed, options.data), _store(receiver, seed, options.data)
-    pairs = matched(*stores, options.pairs)
-    origins = {name: _origin(stores, options.map, name) for name in params.objectives}
-    device, memory = params.machine.device, int(params.machine.memory_gb * 1e9 / params.machine.slots / 2)
-    planned = [
-        Cell(sender, receiver, seed, options.data, source, target, options.map, params.stitches[options.map],
-             name, params.objectives[name], options, params.seed, device, memory, origins[name])
-        for source, target in pairs for name in params.objectives
+    given = _store(sender, seed, options.data, kept(options.sender_bn))
+    taken = _store(receiver, seed, options.data, kept(options.receiver_bn))
+    origins = {name: origin([given.digest, taken.digest], options.map, name) for name in params.objectives}
+    pairs = matched(given, taken, options.pairs)
+    return [known(Cell(**facts)) for facts in planned(params, sender, receiver, seed, pairs, origins)]
+
+
+def planned(
+    params: Params, sender: str, receiver: str, seed: int, pairs: Sequence[tuple[str, str]], origins: dict[str, str]
+) -> list[dict[str, Any]]:
+    """The fields of a cell for every pair of cuts and every objective that has an origin."""
+    options = params.stitch
+    memory = int(params.machine.memory_gb * 1e9 / params.machine.slots / 2)
+    return [
+        {
+            "sender": sender, "receiver": receiver, "seed": seed, "data": options.data,
+            "sender_cut": source, "receiver_cut": target,
+            "map": options.map, "map_options": params.stitches[options.map],
+            "objective": name, "objective_options": params.objectives[name], "options": options,
+            "root_seed": params.seed, "device": params.machine.device, "memory": memory, "origin": found,
+        }
+        for source, target in pairs for name, found in origins.items()
     ]  # fmt: skip
-    for cell in planned:
-        cell.stitch()
-    return planned
 
 
-def _origin(stores: tuple[Store, Store], kind: str, objective: str) -> str:
-    """Digest of the stores (and so of the weights) and of the code that a cell's numbers come from."""
-    modules = [__name__, STITCHES[kind].partition(":")[0], OBJECTIVES[objective].partition(":")[0]]
-    return digest([store.digest for store in stores], code_digest(closure(*modules)))
+def known(cell: AnyCell) -> AnyCell:
+    """`cell`, if its stitch can be built."""
+    cell.stitch()
+    return cell
+
+
+def origin(digests: Sequence[str], kind: str, objective: str) -> str:
+    """Digest of what is stitched (and so of the weights) and of the code that a cell's numbers come from."""
+    modules = ["pipeline.stages.making", STITCHES[kind].partition(":")[0], OBJECTIVES[objective].partition(":")[0]]
+    return digest(list(digests), code_digest(closure(*modules)))
 
 
 def matched(sender: Store, receiver: Store, pairs: str) -> Sequence[tuple[str, str]]:
@@ -145,41 +195,15 @@ def matched(sender: Store, receiver: Store, pairs: str) -> Sequence[tuple[str, s
     return same
 
 
-def make(cell: Cell) -> None:
-    """Trains and tests the cell's stitch, and leaves both under its key."""
-    device = choose(cell.device)
-    sender, receiver = cell.stores()
-    objective: Objective = build(f"objectives.{cell.objective}", OBJECTIVES, cell.objective, cell.objective_options)
-    source, target = sender.rows("train", cell.sender_cut), receiver.rows("train", cell.receiver_cut)
-    model = receiving(cell.receiver, cell.seed, cell.data)
-    tail = model.tail(model.cut(cell.receiver_cut)).requires_grad_(False).to(device)
-    feed = batches_of(source, sender.labels("train"), cell.memory, device)
-    seed = seed_for(cell.root_seed, "stitching", *cell.names())
-    label = f"{cell.sender} {cell.sender_cut} {cell.objective}"
-
-    def descend(module: nn.Module, loss: Loss) -> None:
-        fit(module, loss, feed, cell.recipe, seed, label)
-
-    stitch = objective.fit(cell.stitch().to(device), Joint(source, target, folded(tail), device), descend)
-    scores = test(stitch, tail, sender.rows("test", cell.sender_cut), sender.labels("test"), device)
-    save_weights(stitch.cpu(), cell.folder / cell.file)
-    write_json(cell.folder / "scores.json", scores)  # last: a cell with scores is done
+def groups(tasks: Sequence[Cell]) -> list[list[Cell]]:
+    """Cells that share a factorisation together: those of one sender's cut that do not descend."""
+    found: dict[tuple[str, ...], list[Cell]] = {}
+    for cell in tasks:
+        alone = (cell.receiver_cut,) if cell.built_objective().descends else ()
+        found.setdefault((cell.sender_cut, cell.objective, *alone), []).append(cell)
+    return list(found.values())
 
 
-def done(cell: Cell) -> bool:
-    return (cell.folder / "scores.json").exists()
-
-
-@torch.inference_mode()
-def test(
-    stitch: nn.Module, tail: nn.Module, rows: Activations, labels: Labels, device: torch.device
-) -> dict[str, float]:
-    """Accuracy and mean cross-entropy of the stitched network."""
-    right, loss = 0, 0.0
-    for start in range(0, rows.shape[0], TEST_BATCH):
-        stop = min(start + TEST_BATCH, rows.shape[0])
-        logits = tail(stitch(tensor(rows.read(start, stop), device)))
-        wanted = torch.from_numpy(labels[start:stop]).to(device)
-        right += int((logits.argmax(1) == wanted).sum())
-        loss += float(cross_entropy(logits, wanted, reduction="sum"))
-    return {"accuracy": right / rows.shape[0], "loss": loss / rows.shape[0]}
+def csv(rows: Iterable[dict[str, Any]]) -> str:
+    """A table of cells: one row a cell and measure."""
+    return pandas.DataFrame(rows, columns=[*KEYS, "measure", "value"]).to_csv(index=False)

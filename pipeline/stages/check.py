@@ -8,21 +8,23 @@ from typing import Any
 from pipeline import paths
 from pipeline.arrays import Shape
 from pipeline.augmentation import composed
+from pipeline.controls import CONTROLS
 from pipeline.datasets import DATASETS
 from pipeline.datasets.base import Dataset
-from pipeline.errors import DataError, ParamsError, PipelineError
+from pipeline.errors import DataError, ParamsError, PipelineError, choices
 from pipeline.figures import FIGURES
 from pipeline.models import ARCHITECTURES
 from pipeline.objectives import OBJECTIVES
 from pipeline.params import Params, problems
 from pipeline.ranks import RANKS
-from pipeline.registry import Table, build, build_kind
+from pipeline.registry import Table, build, build_kind, lookup
 from pipeline.similarity import INDICES
 from pipeline.stitches import STITCHES
 
 Size = tuple[int, int, int]
 Cuts = tuple[tuple[str, Shape], ...]  # names and shapes
 FAMILIES: dict[str, Table] = {
+    "controls": CONTROLS,
     "stitches": STITCHES,
     "objectives": OBJECTIVES,
     "ranks": RANKS,
@@ -33,7 +35,7 @@ FAMILIES: dict[str, Table] = {
 
 def check(params: Params) -> list[PipelineError]:
     """All that is wrong, a line each; the dear checks only where the cheap ones found nothing."""
-    found = [*problems(params), *_variants(params), *_augmentations(params)]
+    found = [*problems(params), *_variants(params), *_augmentations(params), *_references(params)]
     return found or [*_device(params), *_files(params)] or list(_networks(params))
 
 
@@ -51,6 +53,17 @@ def _variants(params: Params) -> Iterator[PipelineError]:
     for section, table in (("datasets", DATASETS), ("architectures", ARCHITECTURES)):
         for name, entry in getattr(params, section).items():
             yield from _try(lambda s=section, t=table, n=name, e=entry: build_kind(f"{s}.{n}", t, e))
+
+
+def _references(params: Params) -> Iterator[PipelineError]:
+    """Whether what figures refer to is defined."""
+    for name, options in params.figures.items():
+        if name in FIGURES:
+            for option, section in lookup(f"figures.{name}", FIGURES, name).refers.items():
+                if options.get(option) not in getattr(params, section):
+                    known = choices(str(options.get(option)), getattr(params, section))
+                    where = f"figures.{name}.{option}: {options.get(option)}"
+                    yield ParamsError(f"{where} is not defined in {section}; {known}")
 
 
 def _augmentations(params: Params) -> Iterator[PipelineError]:
@@ -72,7 +85,8 @@ def _files(params: Params) -> Iterator[PipelineError]:
     root = paths.data_root(params.root, params.data.root)
     for name, entry in params.datasets.items():
         dataset: Dataset = build_kind(f"datasets.{name}", DATASETS, entry)
-        if not (params.data.download and dataset.downloads()):
+        prepared = (paths.dataset(name) / "meta.json").exists()  # pulled, it may be, without its raw files
+        if not prepared and not (params.data.download and dataset.downloads()):
             yield from (DataError(f"datasets.{name}: {sentence}") for sentence in dataset.missing(root))
     for name, model in params.models.items():
         yield from (
@@ -106,6 +120,24 @@ def _networks(params: Params) -> Iterator[PipelineError]:
             n: found[m.architecture, size, len(datasets[m.dataset].classes(root))] for n, m in params.models.items()
         }
         yield from _joints(params, cuts)
+        yield from _labels(params, {name: len(datasets[m.dataset].classes(root)) for name, m in params.models.items()},
+                           len(datasets[params.stitch.data].classes(root)))  # fmt: skip
+
+
+def _labels(params: Params, told_apart: dict[str, int], there: int) -> Iterator[PipelineError]:
+    """Whether each receiver can answer with the labels that the stitch's samples are given."""
+    labels = params.stitch.labels
+    used = labels.classes or there
+    if used > there:
+        yield ParamsError(f"stitch.labels.classes: is {used}; {params.stitch.data} has {there} classes")
+    for receiver in params.receivers:
+        count = told_apart[receiver]
+        if used > count:
+            where = f"stitch.data: {params.stitch.data} has {used} classes and {receiver} tells {count} apart"
+            yield ParamsError(f"{where}; set stitch.labels.classes to {count} or fewer")
+        if labels.permutation is not None and len(labels.permutation) != count:
+            length = len(labels.permutation)
+            yield ParamsError(f"stitch.labels.permutation: names {length} classes; {receiver} tells {count} apart")
 
 
 def _cuts(
@@ -120,7 +152,8 @@ def _cuts(
         cuts = model.select("extract.cuts", params.extract.cuts)
     except PipelineError as error:
         raise ParamsError(f"{error} ({where})") from error
-    strange.append(model.strange("extract.cuts", params.extract.cuts))
+    unknown = model.strange("extract.cuts", params.extract.cuts)
+    strange.append({pattern: f"{sentence} ({where})" for pattern, sentence in unknown.items()})
     return tuple((cut.name, cut.shape) for cut in cuts)
 
 

@@ -1,8 +1,13 @@
-"""A network and a dataset → a store of its activations at every cut asked for, both splits in one pass."""
+"""A network and a dataset → a store of its activations at every cut asked for, both splits in one pass.
+
+Beside it lie the statistics that its BatchNorms would have on that dataset, and how well the whole network
+classifies it with its own statistics and with those.
+"""
 
 import logging
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -10,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 import torch
+from torch import Tensor, nn
 
 from pipeline import paths
 from pipeline.atomic import digest, replacing, write_text
@@ -20,35 +26,79 @@ from pipeline.cutting import Cut, Cuttable
 from pipeline.devices import choose
 from pipeline.errors import ResourceError
 from pipeline.imports import closure, code_digest
-from pipeline.networks import read_network
-from pipeline.params import Extraction, Params
+from pipeline.networks import accuracy, read_network
+from pipeline.norms import recalibrated, statistics
+from pipeline.params import Extraction, Params, Stitching
 from pipeline.prepared import Prepared, read_prepared
 from pipeline.progress import progress
+from pipeline.randomness import generator
 from pipeline.store import Identity, Spec, StoreWriter
 from pipeline.system import keep_memory
-from pipeline.weights import weights_digest
+from pipeline.weights import save_tensors, weights_digest
 
 log = logging.getLogger(__name__)
 
+MEASURES = {"eval": "accuracy", "recalibrated": "recalibrated_accuracy"}
+
 
 def run(params: Params, name: str, seed: int, dataset: str) -> None:
-    options, device = params.extract, choose(params.machine.device)
-    network, data = read_network(name, seed, device), read_prepared(paths.dataset(dataset))
-    identity = Identity(
-        name, seed, dataset, weights_digest(network), data.digest, data.samples, options.layout, options.dtype
-    )
+    device, data = choose(params.machine.device), read_prepared(paths.dataset(dataset))
+    network = read_network(name, seed, device)
+    networks = {"eval": network, "recalibrated": recalibrated(network, inputs(data, params.extract.batch, device))}
+    save_tensors(statistics(networks["recalibrated"].cpu()), paths.statistics(name, seed, dataset))
+    identity = Identity(name, seed, dataset, "", data.digest, data.samples, params.extract.layout, params.extract.dtype)
+    rows = []
+    for mode in modes(params.stitch):
+        destination = paths.store(name, seed, dataset, mode)
+        answers = store(networks[mode], identity, data, params.extract, params.machine.memory_gb, destination, device)
+        rows.append((MEASURES[mode], float((answers["test"] == data.splits["test"].labels).mean())))
+    if "recalibrated" not in dict(rows):
+        network = networks["recalibrated"].to(device)
+        rows.append((MEASURES["recalibrated"], accuracy(network, data.splits["test"], device)))
+    facts = {"model": name, "seed": seed, "data": dataset}
+    table = pandas.DataFrame([{**facts, "measure": measure, "value": value} for measure, value in rows])
+    write_text(paths.unstitched(name, seed, dataset), table.to_csv(index=False))
+
+
+def modes(stitch: Stitching) -> list[str]:
+    """Whose statistics the stored activations go by; those by batches are recalibrated ones where they must lie still.
+
+    Networks as they are, always: similarities are theirs.
+    """
+    return ["eval"] + ["recalibrated"] * ({stitch.sender_bn, stitch.receiver_bn} != {"eval"})
+
+
+def inputs(data: Prepared, batch: int, device: torch.device) -> Iterator[Tensor]:
+    """Of the training split, mixed: a batch of one class would have that class's statistics."""
+    rows = data.splits["train"]
+    order = generator(0, "recalibration", data.digest).permutation(len(rows))
+    starts = range(0, len(rows), batch)
+    for start in progress(starts, len(starts), f"recalibrating on {data.name}", "batches"):
+        yield rows.batch(np.sort(order[start : start + batch]), device)
+
+
+def store(
+    network: nn.Module,
+    identity: Identity,
+    data: Prepared,
+    options: Extraction,
+    memory_gb: float,
+    destination: Path,
+    device: torch.device,
+) -> dict[str, np.ndarray]:
+    """Makes the network's store; its answers by split."""
+    identity = replace(identity, weights=weights_digest(network))
     model = Cuttable(network.cpu(), data.shape)
     cuts = model.select("extract.cuts", options.cuts)
     specs = [Spec(split, cut.name, len(rows), cut.shape) for split, rows in data.splits.items() for cut in cuts]
     scratch = paths.scratch("extract", digest(vars(identity), [vars(spec) for spec in specs], options.batch, _code()))
-    present(total_bill(specs, options), scratch, params.machine.memory_gb)
+    present(total_bill(specs, options), scratch, memory_gb)
     writer = StoreWriter(scratch / "store", identity, specs)
     answers = extract(model, cuts, data, options.batch, writer, scratch, device)
-    writer.finish({split: rows.labels for split, rows in data.splits.items()}, paths.activations(name, seed, dataset))
-    accuracy = float((answers["test"] == data.splits["test"].labels).mean())
-    rows = [{"model": name, "seed": seed, "data": dataset, "measure": "accuracy", "value": accuracy}]
-    write_text(paths.unstitched(name, seed, dataset), pandas.DataFrame(rows).to_csv(index=False))
+    answers = {split: np.array(found) for split, found in answers.items()}  # off the files that go now
+    writer.finish({split: rows.labels for split, rows in data.splits.items()}, destination)
     shutil.rmtree(scratch)
+    return answers
 
 
 def _code() -> str:

@@ -13,12 +13,24 @@ from pipeline.evidence import read_evidence
 from pipeline.figures import FIGURES
 from pipeline.figures.base import Evidence, Figure
 from pipeline.figures.style import rendered, words
+from pipeline.figures.tables import distinct
 from pipeline.page import Contents, Format, Picture, Table, picture, table
 from pipeline.params import Params
 from pipeline.provenance import digest_table, stage_table, version_table
 from pipeline.registry import build
-from pipeline.summary import KEYS, accuracy_plot, cell_table, finding, metrics, network_table
+from pipeline.summary import KEYS, accuracy_plot, cell_table, finding, metrics, network_table, verdict_table
 from pipeline.tidying import tidy
+from pipeline.verdicts import (
+    COMPATIBLE,
+    MEANINGS,
+    NOT,
+    OPEN,
+    PAIR,
+    SHORT,
+    UNINFORMATIVE,
+    comparisons,
+    verdicts,
+)
 
 _UNFINISHED = ".unfinished"
 
@@ -32,14 +44,21 @@ def run(params: Params) -> None:
 
 def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> dict[str, bytes]:
     """Every file of the report, by its place in the folder."""
-    cells = cell_table(evidence)
+    own = {name: model.dataset for name, model in params.models.items()}
+    cells = cell_table(evidence, own)
+    held = comparisons(cells, params.verdict)
+    judged = verdicts(held, params.verdict.margin)
     drawn = {name: rendered(figure, evidence) for name, figure in figures.items()}
     pictures = [picture(name, figure, drawn[name]["svg"]) for name, figure in figures.items()]
     numbers = metrics(cells, params.similarity)
     tables = {
         "cells": cells,
+        "comparisons": held,
+        "verdicts": judged,
+        "controls": evidence.controls,
         "networks": evidence.networks,
         "ranks": evidence.audits,
+        "control_ranks": evidence.control_audits,
         "similarity": evidence.similarity,
     }
     return {
@@ -47,7 +66,7 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
         **{f"tables/{name}.csv": _csv(rows) for name, rows in tables.items()},
         "plots/accuracy_by_cut.csv": _csv(accuracy_plot(cells)),
         "metrics.json": f"{json.dumps(numbers, indent=2)}\n".encode(),
-        "index.html": page.html(_contents(params, evidence, cells, pictures)).encode(),
+        "index.html": page.html(_contents(params, evidence, cells, held, judged, pictures)).encode(),
     }
 
 
@@ -82,19 +101,29 @@ def tidy_inputs(params: Params) -> list[Path]:
         paths.UNSTITCHED: unstitched,
         paths.CELLS: (paths.cells(*pair) for pair in pairs),
         paths.AUDITS: (paths.audit(*pair) for pair in pairs),
+        paths.CONTROLS: (paths.controls(*receiver) for receiver in product(params.receivers, params.seeds)),
         paths.COMPARISONS: map(paths.comparison, params.similarity),
     }
     return [path for folder, expected in wanted.items() for path in tidy(folder, expected)]
 
 
-def _contents(params: Params, evidence: Evidence, cells: DataFrame, pictures: list[Picture]) -> Contents:
+def _contents(
+    params: Params,
+    evidence: Evidence,
+    cells: DataFrame,
+    held: DataFrame,
+    judged: DataFrame,
+    pictures: list[Picture],
+) -> Contents:
     own = {name: model.dataset for name, model in params.models.items()}
     networks = network_table(evidence.networks, own, evidence.data)
-    rows = {"cells": cells, "networks": networks, "similarity": evidence.similarity}
+    rows = {"cells": cells, "comparisons": held, "verdicts": judged, "networks": networks}
+    rows["similarity"] = evidence.similarity
     return Contents(
         study=params.study,
-        finding=finding(cells, params.ranks, params.similarity),
+        finding=finding(cells, judged, params.ranks, params.similarity),
         pictures=pictures,
+        verdicts=_shown_verdicts(cells, held, judged, params),
         cells=_shown_cells(cells, params),
         networks=_shown_networks(networks, evidence.data),
         seeds=f"Each model has seeds {', '.join(map(str, params.seeds))}; all randomness descends from {params.seed}.",
@@ -107,6 +136,29 @@ def _csv(rows: DataFrame) -> bytes:
     return rows.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
 
 
+def _shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params: Params) -> Table:
+    columns: dict[str, tuple[str, Format]] = {key: (words(key), str) for key in PAIR if key != "receiver"}
+    if len(params.receivers) > 1:
+        columns = {"receiver": ("receiver", str), **columns}
+    columns |= {"verdict": ("verdict", str), "accuracy": ("accuracy, stitched", page.percent)}
+    columns |= {"shown": ("points over the receiver unstitched", str)}
+    there = distinct(held, "baseline")
+    columns |= {f"over_{name}": (f"points over {SHORT[name]}", page.points) for name in SHORT if name in there}
+    columns |= {"by_recalibration": ("share of the gain by recalibration", page.share)}
+    columns |= {rank: (f"{words(rank)} rank, over the receiver’s", page.ratio) for rank in params.ranks}
+    columns |= {index: (words(index), page.similarity) for index in params.similarity}
+    rules = params.verdict
+    caption = (
+        f"Each row is a stitch ({words(params.stitch.map)}), its numbers means over {len(params.seeds)} seeds. "
+        f"Compatible: {MEANINGS[COMPATIBLE]}. Uninformative: {MEANINGS[UNINFORMATIVE]}. Open: {MEANINGS[OPEN]}. Not "
+        f"compatible: {MEANINGS[NOT]}. Intervals hold {100 * rules.confidence:g} % of the time; a difference within "
+        f"{100 * rules.margin:g} points is none. A compatible stitch is still no evidence that the two networks carry "
+        "the same information."
+    )
+    rows = verdict_table(cells, held, judged, params.ranks, params.similarity)
+    return table(caption, rows, columns, keys=list(columns).index("accuracy"))
+
+
 def _shown_cells(cells: DataFrame, params: Params) -> Table:
     columns: dict[str, tuple[str, Format]] = {key: (words(key), str) for key in KEYS if key not in ("data", "map")}
     columns |= {
@@ -114,14 +166,15 @@ def _shown_cells(cells: DataFrame, params: Params) -> Table:
         "unstitched": ("accuracy, receiver unstitched", page.percent),
         "difference": ("difference, points", page.points),
     }
+    columns |= {name: (f"accuracy, {SHORT[name]}", page.percent) for name in SHORT if name in cells}
     for rank in params.ranks:
         columns |= {rank: (f"{words(rank)} rank, stitched", page.number)}
         columns |= {f"receiver_{rank}": (f"{words(rank)} rank, receiver unstitched", page.number)}
     columns |= {index: (f"{words(index)}, sender to receiver", page.similarity) for index in params.similarity}
     caption = (
-        f"Each row is one stitch ({words(params.stitch.map)}), trained and tested on {words(params.stitch.data)}. No "
-        "accuracy stands alone: beside it are what the receiver reaches unstitched on the same images, the rank "
-        "of the receiver’s first layer after the stitch, and the similarity of the two layers before it."
+        f"Each row is one stitch of one seed, trained and tested on {words(params.stitch.data)}. No accuracy stands "
+        "alone: beside it are what the receiver reaches unstitched and what the controls reach, the rank of the "
+        "receiver’s first layer after the stitch, and the similarity of the two layers before it."
     )
     return table(caption, cells, columns, keys=6)
 

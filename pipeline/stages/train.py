@@ -5,7 +5,6 @@ import shutil
 import numpy as np
 import pandas
 import torch
-from torch import nn
 from torch.nn.functional import cross_entropy
 
 from pipeline import paths
@@ -14,14 +13,12 @@ from pipeline.augmentation import composed
 from pipeline.devices import choose
 from pipeline.errors import DataError
 from pipeline.imports import closure, code_digest
-from pipeline.networks import Plan, read_plan
+from pipeline.networks import Plan, accuracy, read_plan
 from pipeline.params import Params
 from pipeline.prepared import SplitData, normalise, read_prepared
 from pipeline.randomness import seed_for
 from pipeline.training import Batch, Feed, fit
 from pipeline.weights import fetch, install, save_weights
-
-TEST_BATCH = 512
 
 
 def run(params: Params, name: str, seed: int) -> None:
@@ -41,15 +38,10 @@ def run(params: Params, name: str, seed: int) -> None:
     elif plan.weights != "random":
         weights = fetch(plan.weights, paths.data_root(params.root, params.data.root))
         install(network, weights or {}, f"models.{name}.weights: {plan.weights}")
-    rows = [
-        {
-            "model": name,
-            "seed": seed,
-            "data": plan.dataset,
-            "measure": "accuracy",
-            "value": accuracy(network.eval(), data.splits["test"], device),
-        }
-    ]
+    test = data.splits["test"]
+    facts = {"model": name, "seed": seed, "data": plan.dataset}
+    measures = {"accuracy": accuracy(network.eval(), test, device), "samples": len(test)}
+    rows = [{**facts, "measure": measure, "value": value} for measure, value in measures.items()]
     finished = scratch / "finished"
     save_weights(network.cpu(), finished / "weights.safetensors")
     write_text(finished / "curve.csv", pandas.DataFrame(curve, columns=["epoch", "rate", "loss"]).to_csv(index=False))
@@ -72,12 +64,3 @@ def images(data: SplitData, plan: Plan, device: torch.device) -> Feed:
         return normalise(torch.from_numpy(pixels).to(device), data.mean, data.std), labels[at]
 
     return Feed(len(data), fetch_rows)
-
-
-@torch.inference_mode()
-def accuracy(network: nn.Module, data: SplitData, device: torch.device) -> float:
-    right = 0
-    for start in range(0, len(data), TEST_BATCH):
-        here = slice(start, start + TEST_BATCH)
-        right += int((network(data.batch(here, device)).argmax(1).cpu().numpy() == data.labels[here]).sum())
-    return right / len(data)

@@ -1,27 +1,102 @@
-"""The contract of stitches, and the affine map that most of them are or contain."""
+"""The contract of stitches: an arrangement of places, and a core that maps features at every place.
+
+A core is one affine map shared by all places: a 1×1 convolution, or a linear layer on every token. What differs
+between variants is which affine maps it may become, and how it is written down while it is trained.
+"""
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pipeline.arrays import Shape
+from pipeline.arrays import Rows, Shape
+from pipeline.moments import Map, Moments, Source
+from pipeline.stitches.places import Places, arrangement, features
 
 
+class Core(nn.Module, ABC):
+    """Maps D features to E, initialised at random from torch's global generator."""
+
+    @abstractmethod
+    def become(self, found: Map, source: Source | None = None) -> None:
+        """Takes on an affine map, which must be one of those that this core can be, for inputs such as `source`."""
+
+    @abstractmethod
+    def closest(self, moments: Moments, free: Map) -> Map:
+        """Of the maps this core can be, the one that least squares finds; `free` is the best of all."""
+
+    @abstractmethod
+    def forward(self, activations: Tensor) -> Tensor: ...
+
+
+class Joining(nn.Module):
+    """What a stitch is while it works: places arranged, features mapped.
+
+    Arranging is the same for every feature and keeps a constant, so that it may come on either side of the core;
+    it comes where there is less to do. `before` shrinks, `after` grows.
+    """
+
+    def __init__(self, before: nn.Module, core: Core, after: nn.Module, source: Shape, target: Shape) -> None:
+        super().__init__()
+        self.before, self.core, self.after = before, core, after
+        self.shapes = source, target
+
+    def forward(self, activations: Tensor) -> Tensor:
+        return self.after(self.core(self.before(activations)))
+
+    @torch.inference_mode()
+    def arranged(self, rows: Rows) -> Rows:
+        """A source's rows with the places of the target's: what least squares pairs with them."""
+        if isinstance(self.before, nn.Identity) and isinstance(self.after, nn.Identity):
+            return rows
+        place = torch.from_numpy(np.require(rows, np.float32, "W"))
+        return self.after(self.before(place)).numpy()
+
+    @property
+    def arranging(self) -> str:
+        """Names the arrangement: joinings of one source with equal names arrange its rows alike."""
+        return f"{self.before}/{self.after}"
+
+    def begin_at_identity(self) -> None:
+        """Features pass as they are; raises ValueError where they are not as many on both sides."""
+        source, target = features(self.before_shape()), features(self.shapes[1])
+        if source != target:
+            raise ValueError(f"there is no identity from {source} features to {target}")
+        self.core.become(Map(np.eye(target), np.zeros(target)))
+
+    def solve(self, moments: Moments, free: Map) -> None:
+        """The closed form: what least squares makes of the core, given the best affine map of all."""
+        self.core.become(self.core.closest(moments, free), moments.source)
+
+    def before_shape(self) -> Shape:
+        with torch.inference_mode():
+            return tuple(self.before(torch.zeros(1, *self.shapes[0])).shape[1:])
+
+
+@dataclass(frozen=True)
 class Stitch(ABC):
     """A variant's fields are its options. Shapes are without the batch axis: (C, H, W), (T, D) or (D,)."""
 
-    @abstractmethod
-    def build(self, source: Shape, target: Shape) -> nn.Module:
+    places: Places
+
+    def build(self, source: Shape, target: Shape) -> Joining:
         """The map from tensors of shape `source` to `target`, initialised from torch's global generator.
 
         Raises ValueError, saying why, where this kind of map cannot join them.
         """
+        before, after, arranged = arrangement(self.places, source, target)
+        return Joining(before, self.core(features(arranged), features(target)), after, source, target)
+
+    @abstractmethod
+    def core(self, inputs: int, outputs: int) -> Core:
+        """Raises ValueError where there is none of these sizes."""
 
 
-class Affine(nn.Module):
-    """The same affine map of the features at every place: a 1×1 convolution, or a linear layer on every token."""
+class Affine(Core):
+    """Any affine map."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -31,17 +106,24 @@ class Affine(nn.Module):
         nn.init.uniform_(self.weight, -bound, bound)
         nn.init.uniform_(self.bias, -bound, bound)
 
+    def become(self, found: Map, source: Source | None = None) -> None:
+        put(self.weight, found.weight)
+        put(self.bias, found.bias)
+
+    def closest(self, moments: Moments, free: Map) -> Map:
+        return free
+
     def forward(self, activations: Tensor) -> Tensor:
-        if activations.ndim == 4:
-            return nn.functional.conv2d(activations, self.weight[:, :, None, None], self.bias)
-        return nn.functional.linear(activations, self.weight, self.bias)
+        return affine(activations, self.weight, self.bias)
 
 
-def features(shape: Shape) -> int:
-    """How many numbers a place has: channels of a map, dimensions of a token or a flat layer."""
-    return shape[0] if len(shape) == 3 else shape[-1]
+def affine(activations: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """`weight` (E × D) at every place."""
+    if activations.ndim == 4:
+        return nn.functional.conv2d(activations, weight[:, :, None, None], bias)
+    return nn.functional.linear(activations, weight, bias)
 
 
-def places(shape: Shape) -> Shape:
-    """The axes that are not features: height and width, tokens, or none."""
-    return shape[1:] if len(shape) == 3 else shape[:-1]
+def put(parameter: Tensor, value: np.ndarray) -> None:
+    with torch.no_grad():
+        parameter.copy_(torch.from_numpy(np.asarray(value)))

@@ -1,14 +1,11 @@
-from dataclasses import dataclass
+from typing import final
 
-from pipeline.arrays import Shape
-from pipeline.stitches.base import Affine, Stitch, features, places
+from pipeline.stitches.base import Affine, Stitch
 
 
-@dataclass(frozen=True)
+@final
 class Conv1x1(Stitch):
     """One affine map with bias, shared by all places (Csiszárik et al. 2021; Balogh & Jelasity 2025)."""
 
-    def build(self, source: Shape, target: Shape) -> Affine:
-        if len(source) != len(target) or places(source) != places(target):
-            raise ValueError(f"a 1x1 convolution keeps places as they are and cannot take {source} to {target}")
-        return Affine(features(source), features(target))
+    def core(self, inputs: int, outputs: int) -> Affine:
+        return Affine(inputs, outputs)

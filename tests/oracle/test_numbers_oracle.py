@@ -2,19 +2,21 @@
 
 import numpy as np
 import pytest
-import torch
 from sklearn.metrics.pairwise import linear_kernel
 from sklearn.preprocessing import KernelCenterer
 
-from pipeline.objectives.base import Joint
-from pipeline.objectives.direct import Direct, least_squares
+from pipeline.moments import moments
 from pipeline.ranks.numerical import Numerical
 from pipeline.similarity.linear_cka import LinearCKA
 from pipeline.spectra import spectrum
-from pipeline.stitches.conv1x1 import Conv1x1
 from tests.property.test_similarity import Held
 
 RANDOM = np.random.default_rng(7)
+
+
+def least_squares(x: np.ndarray, y: np.ndarray, cutoff: float) -> tuple[np.ndarray, np.ndarray]:
+    found = moments(Held(x), [Held(y)])[0].affine(cutoff)
+    return found.weight, found.bias
 
 
 @pytest.mark.parametrize("widths", [(64, 96), (700, 3), (5, 900)])
@@ -45,7 +47,7 @@ def test_direct_matching_is_numpys_least_squares(source: tuple, target: tuple) -
     """`numpy.linalg.lstsq` with a column of ones, places as rows."""
     x, y = RANDOM.standard_normal((40, *source)) + 3, RANDOM.standard_normal((40, *target))
 
-    weight, bias = least_squares(Held(x), Held(y), 1e-9)
+    weight, bias = least_squares(x, y, 1e-9)
 
     rows_x, rows_y = (
         z.transpose(0, 2, 3, 1).reshape(-1, z.shape[1]) if z.ndim == 4 else z.reshape(-1, z.shape[-1]) for z in (x, y)
@@ -58,7 +60,7 @@ def test_direct_matching_is_numpys_least_squares(source: tuple, target: tuple) -
 def test_direct_matching_into_itself_is_the_identity() -> None:
     x = RANDOM.standard_normal((200, 6, 2, 2)).astype(np.float32)
 
-    weight, bias = least_squares(Held(x), Held(x), 1e-6)
+    weight, bias = least_squares(x, x, 1e-6)
 
     assert weight == pytest.approx(np.eye(6), abs=1e-10)
     assert bias == pytest.approx(np.zeros(6), abs=1e-10)
@@ -69,32 +71,20 @@ def test_direct_matching_on_a_rank_deficient_source_has_the_least_norm() -> None
     y = x @ RANDOM.standard_normal((8, 2))
     centred_x, centred_y = x - x.mean(0), y - y.mean(0)
 
-    weight, _ = least_squares(Held(x), Held(y), 1e-6)
+    weight, _ = least_squares(x, y, 1e-6)
 
     assert weight == pytest.approx((np.linalg.pinv(centred_x, rcond=1e-6) @ centred_y).T, abs=1e-9)
 
 
 def test_direct_matching_streams_to_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = RANDOM.standard_normal((57, 4, 3, 3)), RANDOM.standard_normal((57, 5, 3, 3))
-    whole = least_squares(Held(x), Held(y), 1e-6)
-    monkeypatch.setattr("pipeline.objectives.direct.BLOCK_BYTES", 1)
+    whole = least_squares(x, y, 1e-6)
+    monkeypatch.setattr("pipeline.moments.BLOCK_BYTES", 1)
 
-    by_rows = least_squares(Held(x), Held(y), 1e-6)
+    by_rows = least_squares(x, y, 1e-6)
 
     assert by_rows[0] == pytest.approx(whole[0], abs=1e-12)
     assert by_rows[1] == pytest.approx(whole[1], abs=1e-12)
-
-
-def test_a_fitted_stitch_maps_what_was_fitted() -> None:
-    x = RANDOM.standard_normal((80, 4, 3, 3)).astype(np.float32)
-    mix = RANDOM.standard_normal((5, 4)).astype(np.float32)
-    y = np.einsum("ec,nchw->nehw", mix, x) + 2
-    joint = Joint(Held(x), Held(y), torch.nn.Identity(), torch.device("cpu"))
-
-    stitch = Direct(1e-6).fit(Conv1x1().build((4, 3, 3), (5, 3, 3)), joint, lambda module, loss: None)
-
-    with torch.inference_mode():
-        assert stitch(torch.from_numpy(x)).numpy() == pytest.approx(y, abs=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(50, 6), (20, 3, 4, 4), (30, 30)])
@@ -123,3 +113,20 @@ def test_the_numerical_rank_counts_variances_and_not_deviations() -> None:
 
 def test_nothing_varying_has_no_rank() -> None:
     assert Numerical(1e-3)(spectrum(np.ones((5, 3)))) == 0.0
+
+
+@pytest.mark.parametrize("far", [0.0, 1e4])
+def test_moments_are_numpys_covariances(far: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the mean, and in blocks whose first is not like the rest."""
+    x, y = RANDOM.standard_normal((90, 3, 2, 2)) + far, RANDOM.standard_normal((90, 2, 2, 2)) - far
+    x[:2] += 5
+    monkeypatch.setattr("pipeline.moments.BLOCK_BYTES", 8 * 20 * 2)
+
+    found = moments(Held(x), [Held(y), Held(x)])
+
+    flat_x, flat_y = (z.transpose(0, 2, 3, 1).reshape(360, -1) for z in (x, y))
+    wanted = np.cov(np.hstack([flat_x, flat_y]).T, bias=True) * 360
+    assert found[0].source.products == pytest.approx(wanted[:3, :3], rel=1e-9)
+    assert found[0].cross == pytest.approx(wanted[:3, 3:], abs=1e-6)
+    assert found[1].cross == pytest.approx(wanted[:3, :3], rel=1e-9)
+    assert found[0].mean == pytest.approx(flat_y.mean(0), rel=1e-12)

@@ -108,7 +108,7 @@ def test_a_new_rank_runs_the_audit_and_a_new_dataset_no_network(reproduced: Chec
 
     ran = reproduced.repro()
 
-    assert ran == {"check", "dataset@patches", "dataset@lines", "audit@one-two-0", "report"}
+    assert ran == {"check", "dataset@patches", "dataset@lines", "audit@one-two-0", "control@two-0", "report"}
     assert {"kaiser", "receiver_kaiser"} < set(rows(reproduced, "ranks")["measure"])
     assert "kaiser" in rows(reproduced, "cells").columns
     assert "dataset lines" in (reproduced.study / "reports/index.html").read_text()
@@ -121,11 +121,11 @@ def test_a_new_objective_makes_its_own_cells_and_a_new_architecture_its_own_netw
 
     ran = reproduced.repro()
 
-    of_objective = {"stitch@one-two-0", "audit@one-two-0", "report"}
+    of_objective = {"stitch@one-two-0", "control@two-0", "audit@one-two-0", "report"}
     of_model = {"check", "plan@one", "plan@two", "plan@flat", "train@flat-0", "extract@flat-0-patches"}
     assert ran == of_objective | of_model | {"compare@linear_cka"}
     assert before.items() <= cells_done(reproduced).items()
-    assert len(cells_done(reproduced)) == len(before) * 3 // 2
+    assert len(cells_done(reproduced)) == len(before) + 3 * len(["one", "self", "random", "noise"])
     assert set(rows(reproduced, "cells")["objective"]) == {"task", "direct", "smoothed_task"}
     assert "flat" in set(rows(reproduced, "networks")["model"]) & set(rows(reproduced, "similarity")["model"])
 
@@ -136,9 +136,20 @@ def test_a_new_stitch_makes_every_cell_anew_and_nothing_before_them(reproduced: 
 
     ran = reproduced.repro()
 
-    assert ran == {"check", "stitch@one-two-0", "audit@one-two-0", "report"}
+    assert ran == {"check", "stitch@one-two-0", "control@two-0", "audit@one-two-0", "report"}
     assert set(rows(reproduced, "cells")["map"]) == {"identity_start"}
     assert all(accuracy >= 0 for accuracy in rows(reproduced, "cells")["accuracy"])
+
+
+def test_a_new_control_makes_its_own_cells_and_stands_beside_all(reproduced: Checkout) -> None:
+    before = cells_done(reproduced)
+    add(reproduced, "controls")
+
+    ran = reproduced.repro()
+
+    assert ran == {"check", "stitch@one-two-0", "control@two-0", "audit@one-two-0", "report"}
+    assert len(cells_done(reproduced)) == len(before) + 3
+    assert "shuffled" in rows(reproduced, "cells").columns
 
 
 def test_a_plain_addition_without_its_use_is_no_error(reproduced: Checkout) -> None:

@@ -6,7 +6,7 @@ from tests.pipeline.checkout import Checkout, executed
 
 ALL = {
     "check", "dataset@patches", "plan@one", "plan@two", "train@one-0", "train@two-0", "extract@one-0-patches",
-    "extract@two-0-patches", "stitch@one-two-0", "audit@one-two-0", "compare@linear_cka", "report",
+    "extract@two-0-patches", "control@two-0", "stitch@one-two-0", "audit@one-two-0", "compare@linear_cka", "report",
 }  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def test_a_stitching_param_runs_what_is_downstream_of_stitching_and_going_back_n
     ran = executed(reproduced.run("dvc", "exp", "run", "-S", "stitch.lr=1e-3"))
     back = executed(reproduced.run("dvc", "exp", "run", "-S", "stitch.lr=0.01"))
 
-    assert ran == {"stitch@one-two-0", "audit@one-two-0", "report"}
+    assert ran == {"stitch@one-two-0", "audit@one-two-0", "control@two-0", "report"}
     assert back == set()
 
 
@@ -54,6 +54,7 @@ def test_a_new_seed_runs_that_seed_alone(reproduced: Checkout) -> None:
         "extract@one-1-patches",
         "extract@two-1-patches",
         "stitch@one-two-1",
+        "control@two-1",
         "audit@one-two-1",
     }
     assert ran == new | {"check", "compare@linear_cka", "report"}
@@ -88,14 +89,14 @@ def test_a_figures_code_runs_the_report_alone(reproduced: Checkout) -> None:
 def test_a_new_objective_trains_its_own_cells_only(reproduced: Checkout) -> None:
     cells = reproduced.study / "cache/.scratch/stitch"
     before = {path: path.stat().st_mtime_ns for path in cells.glob("*/scores.json")}
-    reproduced.params("  task: {}\n  direct:\n    cutoff: 0.000001\n", "  task: {}\n  direct:\n    cutoff: 0.3\n")
+    reproduced.params("  direct:\n    cutoff: 0.000001\n", "  direct:\n    cutoff: 0.3\n")
 
     ran = reproduced.repro()
 
     after = {path: path.stat().st_mtime_ns for path in cells.glob("*/scores.json")}
-    assert ran == {"check", "stitch@one-two-0", "audit@one-two-0", "report"}
+    assert ran == {"check", "stitch@one-two-0", "control@two-0", "audit@one-two-0", "report"}
     assert before.items() <= after.items()
-    assert len(after) == len(before) * 3 // 2
+    assert len(after) == len(before) + 3 * len(["one", "self", "random"])
 
 
 def test_the_machine_is_no_part_of_the_hash(reproduced: Checkout) -> None:

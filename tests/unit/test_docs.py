@@ -12,6 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from pipeline.cli import main
+from pipeline.controls import CONTROLS
 from pipeline.datasets import DATASETS
 from pipeline.figures import FIGURES
 from pipeline.models import ARCHITECTURES
@@ -32,6 +33,7 @@ TABLES = {  # and the page where its variants are
     "architectures": (ARCHITECTURES, "models.md"),
     "stitches": (STITCHES, "params.md"),
     "objectives": (OBJECTIVES, "params.md"),
+    "controls": (CONTROLS, "params.md"),
     "ranks": (RANKS, "params.md"),
     "similarity": (INDICES, "params.md"),
     "figures": (FIGURES, "report.md"),

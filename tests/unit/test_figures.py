@@ -16,6 +16,7 @@ from pipeline.figures import FIGURES
 from pipeline.figures.base import Evidence, Figure
 from pipeline.figures.example import CUTS, MODELS, SEEDS, example_evidence
 from pipeline.figures.style import COLOURS, FAINT, INK, LINES, PAPER, colour, rendered, settings
+from pipeline.figures.tables import where
 from pipeline.registry import build, lookup
 
 OPTIONS: dict[str, dict[str, object]] = {
@@ -164,7 +165,7 @@ def test_every_cell_has_a_mark(evidence: Evidence):
     axes = figure("accuracy_by_cut").draw(evidence).axes[1]
     marked = [line for line in axes.lines if line.get_linestyle() == "None"]
     heights = sorted(float(height) for line in marked for height in np.asarray(line.get_ydata()))
-    direct = evidence.cells[evidence.cells["objective"] == "direct"]
+    direct = where(evidence.cells, objective="direct", measure="accuracy")
 
     assert heights == sorted(direct["value"])
 
@@ -172,7 +173,7 @@ def test_every_cell_has_a_mark(evidence: Evidence):
 def test_bands_of_accuracy_reach_from_the_lowest_result_to_the_highest(evidence: Evidence):
     axes = figure("accuracy_by_cut").draw(evidence).axes[1]
     band = first_band(axes)
-    first = evidence.cells[(evidence.cells["objective"] == "direct") & (evidence.cells["sender"] == MODELS[0])]
+    first = where(evidence.cells, objective="direct", sender=MODELS[0], measure="accuracy")
 
     assert band[:, 1].min() == min(first["value"])
     assert band[:, 1].max() == max(first["value"])

@@ -58,6 +58,7 @@ def contents(**changes: object) -> Contents:
         "study": Study(title="A & B", question="Is <a> like <b>?"),
         "finding": ["3 of 4 cells reach <it>."],
         "pictures": [],
+        "verdicts": Table("Verdicts.", ("sender", "verdict"), (("s", "open"),), 2),
         "cells": Table("Cells.", ("sender", "accuracy"), (("</table><b>", "99.00 %"),), 1),
         "networks": EMPTY,
         "seeds": "Seeds 0, 1.",

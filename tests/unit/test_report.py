@@ -16,12 +16,14 @@ from pipeline.figures.example import CUTS, MODELS, SEEDS, example_evidence
 from pipeline.figures.tables import where
 from pipeline.params import Params, typed_params
 from pipeline.stages.report import put, run, tidy_inputs
+from pipeline.verdicts import MEANINGS
 
 CHROMIUM = shutil.which("chromium")
 RECIPE = {
-    "optimiser": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 0.0001, "schedule": "constant",
+    "optimiser": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 0.0001, "decay": "all", "schedule": "constant",
     "milestones": [], "warmup_epochs": 0, "epochs": 4, "batch": 128,
 }  # fmt: skip
+TABLES = ("cells", "comparisons", "control_ranks", "controls", "networks", "ranks", "similarity", "verdicts")
 FIGURES = {
     "swatches": {"width": 7.0, "per_class": 1, "classes": 10},
     "accuracy_by_cut": {"width": 7.0},
@@ -48,9 +50,20 @@ def study(**changes: object) -> Params:
         "extract": {"datasets": ["correlated"], "cuts": ["*"], "layout": "raw", "dtype": "float32", "batch": 64},
         "senders": list(MODELS),
         "receivers": ["digit"],
-        "stitch": {**RECIPE, "data": "correlated", "map": "conv1x1", "pairs": "matching"},
+        "stitch": {
+            **RECIPE,
+            "data": "correlated",
+            "map": "conv1x1",
+            "pairs": "matching",
+            "sender_bn": "eval",
+            "receiver_bn": "eval",
+            "dropout": False,
+            "labels": {"classes": None, "offset": 0, "permutation": None},
+        },
         "stitches": {"conv1x1": {}},
         "objectives": {"task": {}, "direct": {}},
+        "controls": {"random": {}, "noise": {}},
+        "verdict": {"confidence": 0.95, "margin": 0.02},
         "ranks": {"numerical": {}},
         "similarity": {"linear_cka": {}},
         "figures": FIGURES,
@@ -75,8 +88,10 @@ def lay_out(evidence: Evidence) -> None:
             write(folder / "rows.csv", where(networks, data=sender))
             (folder / "weights.safetensors").write_bytes(f"{sender} {seed}".encode())
             write(folder / "curve.csv", curves.drop(columns=["model", "seed"]))
-            if sender != "correlated":
-                write(paths.unstitched(sender, seed, "correlated"), where(networks, data="correlated"))
+            write(paths.unstitched(sender, seed, "correlated"), where(networks, data="correlated"))
+    for seed in SEEDS:
+        for name, table in (("cells", evidence.controls), ("audits", evidence.control_audits)):
+            write(paths.controls("digit", seed) / f"{name}.csv", where(table, seed=seed))
     write(paths.comparison("linear_cka"), evidence.similarity)
     for name, swatches in evidence.swatches.items():
         folder = paths.dataset(name) / "train"
@@ -116,7 +131,7 @@ def test_the_report_has_every_configured_figure_and_table(reported: Path):
         "index.html",
         "metrics.json",
         "plots/accuracy_by_cut.csv",
-        *(f"tables/{name}.csv" for name in ("cells", "networks", "ranks", "similarity")),
+        *(f"tables/{name}.csv" for name in TABLES),
         *(f"figures/{name}.{kind}" for name in FIGURES for kind in ("svg", "pdf")),
     }
 
@@ -126,13 +141,27 @@ def test_a_stitched_accuracy_never_stands_alone(reported: Path):
         rows = list(csv.DictReader(file))
 
     assert len(rows) == len(MODELS) * len(SEEDS) * len(CUTS) * 2
-    beside = ("accuracy", "unstitched", "difference", "numerical", "receiver_numerical", "linear_cka")
+    beside = ("accuracy", "unstitched", "difference", "own", "recalibrated", "random", "numerical", "linear_cka")
     assert all(row[column] for row in rows for column in beside)
+    assert all(bool(row["noise"]) == (row["objective"] == "task") for row in rows)  # noise has nothing to match
+
+
+def test_every_pair_of_cuts_has_a_verdict_with_the_numbers_it_rests_on(reported: Path):
+    with (reported / "tables" / "verdicts.csv").open() as file:
+        judged = list(csv.DictReader(file))
+    with (reported / "tables" / "comparisons.csv").open() as file:
+        held = list(csv.DictReader(file))
+
+    pairs = len(MODELS) * len(CUTS) * 2
+    assert len(judged) == pairs
+    assert len(held) == pairs * 4 + pairs // 2  # receiver, own, recalibrated, random; noise by task only
+    assert {row["verdict"] for row in judged} <= set(MEANINGS)
+    assert all(row["words"] for row in judged)
 
 
 def test_metrics_agree_with_the_rows(reported: Path):
     found = json.loads((reported / "metrics.json").read_text())["digit"]["direct"]
-    direct = where(example_evidence().cells, objective="direct")
+    direct = where(example_evidence().cells, objective="direct", measure="accuracy")
     baseline = [{0: 0.98, 1: 0.976}[seed] for seed in direct["seed"]]
 
     assert found["accuracy_mean"] == pytest.approx(sum(direct["value"]) / len(direct), abs=1e-6)

@@ -14,12 +14,11 @@ from ruamel.yaml import YAML
 
 from pipeline import paths
 from pipeline.errors import DataError, ParamsError, ResourceError, StoreError
-from pipeline.networks import read_network
+from pipeline.networks import accuracy, read_network
 from pipeline.params import Params, typed_params
 from pipeline.prepared import read_prepared
 from pipeline.stages import audit, compare, dataset, extract, plan, stitch, train
 from pipeline.stages import cells as stage_cells
-from pipeline.stages.train import accuracy
 from pipeline.store import Store
 from pipeline.weights import save_weights, weights_digest
 
@@ -82,7 +81,7 @@ def finished(_finished: Path, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.usefixtures("finished")
 def test_a_store_holds_what_the_network_does() -> None:
-    store, data = Store(paths.activations("one", 0, "patches")), read_prepared(paths.dataset("patches"))
+    store, data = Store(paths.store("one", 0, "patches")), read_prepared(paths.dataset("patches"))
     network = read_network("one", 0, CPU)
     seen: list[torch.Tensor] = []
     network.get_submodule("layer1").register_forward_hook(lambda *call: seen.append(call[2].clone()))
@@ -115,8 +114,10 @@ def test_unstitched_accuracy_is_the_networks_own() -> None:
     data = read_prepared(paths.dataset("patches")).splits["test"]
 
     for name in ("one", "two"):
-        found = pandas.read_csv(paths.unstitched(name, 0, "patches"))["value"].tolist()
-        trained = pandas.read_csv(paths.network(name, 0) / "rows.csv")["value"].tolist()
+        rows = pandas.read_csv(paths.unstitched(name, 0, "patches"))
+        found = rows.query("measure == 'accuracy'")["value"].tolist()
+        rows = pandas.read_csv(paths.network(name, 0) / "rows.csv")
+        trained = rows.query("measure == 'accuracy'")["value"].tolist()
         assert found == trained == [accuracy(read_network(name, 0, CPU), data, CPU)]
 
 
@@ -135,8 +136,8 @@ def test_a_store_of_other_weights_than_the_receivers_is_refused() -> None:
     network = read_network("one", 0, CPU)
     save_weights(network, paths.network("two", 0) / "weights.safetensors")
 
-    with pytest.raises(StoreError, match=r"two/0/patches: its weights is \w+; expected \w+: run dvc repro"):
-        stage_cells.receiving("two", 0, "patches")
+    with pytest.raises(StoreError, match=r"two/0/patches/eval: its weights is \w+; expected \w+: run dvc repro"):
+        stage_cells.receiving("two", 0, "patches", "eval")
 
 
 @pytest.mark.usefixtures("finished")
@@ -145,7 +146,7 @@ def test_a_store_in_the_place_of_another_is_refused() -> None:
     shutil.copytree(paths.activations("two", 0, "patches"), paths.activations("one", 0, "patches"))
 
     for run in (lambda: stitch.run(study(), "one", "two", 0), lambda: compare.run(study(), "linear_cka")):
-        with pytest.raises(StoreError, match="one/0/patches: its model is two; expected one: run dvc repro"):
+        with pytest.raises(StoreError, match="one/0/patches/eval: its model is two; expected one: run dvc repro"):
             run()
 
 
@@ -162,9 +163,9 @@ def test_stores_of_other_samples_are_refused() -> None:
 
 @pytest.mark.usefixtures("finished")
 def test_cuts_that_the_map_cannot_join_are_refused_before_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage_cells, "make", lambda cell: pytest.fail("a stitch was trained"))
+    monkeypatch.setattr(stitch, "make", lambda group: pytest.fail("a stitch was trained"))
 
-    with pytest.raises(ParamsError, match=r"stitch\.map: one/relu to two/layer2: a 1x1 convolution keeps places"):
+    with pytest.raises(ParamsError, match=r"stitch\.map: one/relu to two/layer2: places are to be kept"):
         stitch.run(study(stitch__pairs="all"), "one", "two", 0)
 
 

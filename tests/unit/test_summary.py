@@ -5,10 +5,13 @@ import pytest
 from pandas import DataFrame
 
 from pipeline.figures.base import Evidence
-from pipeline.figures.example import example_evidence
+from pipeline.figures.example import MODELS, example_evidence
 from pipeline.figures.tables import distinct, groups, series, summarised, where
+from pipeline.params import Verdicts
 from pipeline.summary import KEYS, accuracy_plot, cell_table, finding, metrics, network_table, reaches
+from pipeline.verdicts import comparisons, verdicts
 
+RULES = Verdicts(confidence=0.95, margin=0.02)
 PLACE = {"seed": 0, "data": "d", "sender_cut": "a", "receiver_cut": "b", "map": "m", "objective": "task"}
 
 
@@ -22,10 +25,16 @@ def evidence(accuracies: dict[str, float], receiver: float = 0.9) -> Evidence:
         {"data": "d", "model": sender, "seed": 0, "cut": "a", "other_model": "r", "other_seed": 0, "other_cut": "b"}
         for sender in accuracies
     ]
+    others = {"samples": 1000, "labelled": 1}
+    measures = [{**cell, "measure": name, "value": value} for name, value in others.items() for cell in cells]
     return Evidence(
-        cells=DataFrame(cells).assign(measure="accuracy"),
+        cells=pandas.concat([DataFrame(cells).assign(measure="accuracy"), DataFrame(measures)]),
         audits=DataFrame(audits),
-        networks=DataFrame([{"model": "r", "seed": 0, "data": "d", "measure": "accuracy", "value": receiver}]),
+        controls=DataFrame([], columns=[*KEYS, "measure", "value"]),
+        control_audits=DataFrame([], columns=[*KEYS, "measure", "value"]),
+        networks=DataFrame(
+            {"model": "r", "seed": 0, "data": "d", "measure": ["accuracy", "samples"], "value": [receiver, 1000]}
+        ),
         curves=DataFrame(),
         similarity=DataFrame(pairs).assign(measure="cka", value=0.25),
         cuts={},
@@ -33,8 +42,20 @@ def evidence(accuracies: dict[str, float], receiver: float = 0.9) -> Evidence:
     )
 
 
+def cells_of(given: Evidence) -> DataFrame:
+    """The table of cells, where every model learnt from the data it is named after, or from d."""
+    return cell_table(given, {**dict.fromkeys("rst", "d"), **{model: model for model in MODELS}})
+
+
+def finding_of(given: Evidence) -> list[str]:
+    """What is found beside the verdicts."""
+    cells = cells_of(given)
+    judged = verdicts(comparisons(cells, RULES), RULES.margin)
+    return finding(cells, judged, ["k"], ["cka"])[1:]
+
+
 def test_a_cell_stands_beside_its_receiver_its_ranks_and_its_similarity():
-    (row,) = cell_table(evidence({"s": 0.95})).to_dict("records")
+    (row,) = cells_of(evidence({"s": 0.95})).to_dict("records")
 
     assert {key: row[key] for key in KEYS} == {"sender": "s", "receiver": "r", **PLACE}
     assert row["accuracy"] == 0.95
@@ -49,30 +70,31 @@ def test_similarity_is_that_from_the_sender_to_the_receiver_and_not_back():
     back = given.similarity.rename(columns=swap).assign(value=0.75)
     both = pandas.concat([back, given.similarity])
 
-    assert list(cell_table(replace(given, similarity=both))["cka"]) == [0.25]
+    assert list(cells_of(replace(given, similarity=both))["cka"]) == [0.25]
 
 
 def test_cells_keep_the_order_they_were_given_in():
-    table = cell_table(evidence({"z": 0.9, "a": 0.9, "m": 0.9}))
+    table = cells_of(evidence({"z": 0.9, "a": 0.9, "m": 0.9}))
 
     assert list(table["sender"]) == ["z", "a", "m"]
 
 
 def test_other_measures_of_a_cell_are_kept():
     given = evidence({"s": 0.95})
-    cells = pandas.concat([given.cells, given.cells.assign(measure="loss", value=0.3)])
+    losses = where(given.cells, measure="accuracy").assign(measure="loss", value=0.3)
+    cells = pandas.concat([given.cells, losses])
 
-    assert list(cell_table(replace(given, cells=cells))["loss"]) == [0.3]
+    assert list(cells_of(replace(given, cells=cells))["loss"]) == [0.3]
 
 
 def test_an_accuracy_equal_to_the_receivers_reaches_it():
-    table = cell_table(evidence({"below": 0.8999, "equal": 0.9, "above": 0.9001}))
+    table = cells_of(evidence({"below": 0.8999, "equal": 0.9, "above": 0.9001}))
 
     assert list(reaches(table)) == [False, True, True]
 
 
 def test_the_finding_counts_cells_and_names_the_control():
-    first, *_ = finding(cell_table(evidence({"s": 0.95, "t": 0.5, "r": 0.9})), ["k"], ["cka"])
+    first, *_ = finding_of(evidence({"s": 0.95, "t": 0.5, "r": 0.9}))
 
     assert first.startswith("2 of 3 cells classify the test images of d at least as well as their receiver does")
     assert "By objective: task 2 of 3." in first
@@ -81,7 +103,7 @@ def test_the_finding_counts_cells_and_names_the_control():
 
 
 def test_the_finding_says_how_far_apart_the_networks_of_working_stitches_are():
-    _, second, third = finding(cell_table(evidence({"s": 0.95, "r": 0.9})), ["k"], ["cka"])
+    _, second, third = finding_of(evidence({"s": 0.95, "r": 0.9}))
 
     assert "whose sender is another model than the receiver: 1." in second
     assert "0.50 to 0.50 (0.50) times the receiver’s own k rank; cka of 0.25 to 0.25 (0.25)" in second
@@ -89,25 +111,25 @@ def test_the_finding_says_how_far_apart_the_networks_of_working_stitches_are():
 
 
 def test_where_only_the_control_works_nothing_is_said_of_other_networks():
-    assert len(finding(cell_table(evidence({"s": 0.5, "r": 0.9})), ["k"], ["cka"])) == 2
+    assert len(finding_of(evidence({"s": 0.5, "r": 0.9}))) == 2
 
 
 def test_where_nothing_works_the_stitch_may_be_why():
-    _, last = finding(cell_table(evidence({"s": 0.5})), ["k"], ["cka"])
+    _, last = finding_of(evidence({"s": 0.5}))
 
     assert last.startswith("No cell reaches its receiver’s accuracy.")
 
 
 @pytest.mark.parametrize("accuracies", [{"s": 1.0}, {"s": 0.0}, {"s": 0.95, "r": 0.95}])
 def test_the_finding_never_calls_networks_similar(accuracies: dict[str, float]):
-    text = " ".join(finding(cell_table(evidence(accuracies)), ["k"], ["cka"]))
+    text = " ".join(finding_of(evidence(accuracies)))
 
     assert "are similar" not in text
     assert "is similar" not in text
 
 
 def test_metrics_hold_shares_and_means_of_each_receiver_and_objective():
-    found = metrics(cell_table(evidence({"s": 0.95, "t": 0.5})), ["cka"])
+    found = metrics(cells_of(evidence({"s": 0.95, "t": 0.5})), ["cka"])
 
     assert found == {
         "r": {
@@ -124,8 +146,8 @@ def test_metrics_hold_shares_and_means_of_each_receiver_and_objective():
 
 def test_the_plot_has_a_mean_for_each_sender_cut_and_objective():
     given = example_evidence()
-    plot = accuracy_plot(cell_table(given))
-    cells = where(given.cells, sender="bw", receiver_cut="layer3", objective="direct")
+    plot = accuracy_plot(cells_of(given))
+    cells = where(given.cells, measure="accuracy", sender="bw", receiver_cut="layer3", objective="direct")
     (row,) = where(plot, sender="bw", cut="layer3", objective="direct").to_dict("records")
 
     assert len(plot) == 50

@@ -14,7 +14,7 @@ from pipeline.errors import TrainingError
 from pipeline.params import Recipe
 from pipeline.training import Feed, fit, rate
 
-RECIPE = Recipe("sgd", 0.01, 0.9, 0.0, "constant", (), 0, 6, 8)
+RECIPE = Recipe("sgd", 0.01, 0.9, 0.0, "all", "constant", (), 0, 6, 8)
 
 
 def network() -> nn.Sequential:
@@ -149,3 +149,17 @@ def test_augmentation_draws_follow_the_seed() -> None:
     assert drawn(0) == drawn(0)
     assert drawn(0) != drawn(1)
     assert np.unique(drawn(0)).size == 16
+
+
+def test_vectors_are_spared_from_decay_where_the_recipe_says_so() -> None:
+    """With no gradient at all, decay alone moves a weight."""
+    moved = {}
+    for decay in ("all", "matrices"):
+        model = network()
+        recipe = replace(RECIPE, decay=decay, weight_decay=0.1, momentum=0.0)
+        fit(model, lambda x, y, m=model: 0 * mse_loss(m(x), y), feed(), recipe, 1, "a network")
+        before, after = dict(network().named_parameters()), dict(model.named_parameters())
+        moved[decay] = {name for name in before if not torch.equal(before[name], after[name])}
+
+    assert moved["matrices"] == {"0.weight", "3.weight"}
+    assert moved["all"] == {"0.weight", "0.bias", "1.weight", "3.weight", "3.bias"}  # 1.bias is zero

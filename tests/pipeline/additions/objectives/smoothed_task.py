@@ -4,7 +4,7 @@ from typing import final
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from pipeline.objectives.base import Descend, Joint, Objective
+from pipeline.objectives.base import Joint, Objective
 
 
 @final
@@ -18,12 +18,19 @@ class SmoothedTask(Objective):
         if not 0 <= self.smoothing < 1:
             raise ValueError(f"smoothing: is {self.smoothing:g}; it should be from 0 to below 1")
 
-    def fit(self, stitch: nn.Module, joint: Joint, descend: Descend) -> nn.Module:
-        stitch.train()
-        descend(
+    @property
+    def paired(self) -> bool:
+        return False
+
+    @property
+    def labelled(self) -> bool:
+        return True
+
+    def fit(self, stitch: nn.Module, joint: Joint) -> None:
+        joint.descend(
             stitch,
             lambda activations, labels: cross_entropy(
                 joint.tail(stitch(activations)), labels, label_smoothing=self.smoothing
             ),
+            "labels",
         )
-        return stitch.eval()

@@ -1,21 +1,20 @@
 from dataclasses import dataclass
 from typing import final
 
-from torch import nn
+import numpy as np
 
-from pipeline.arrays import Shape
-from pipeline.stitches.base import Affine, Stitch, features, places
+from pipeline.moments import Map
+from pipeline.stitches.base import Affine, Stitch
 
 
 @final
 @dataclass(frozen=True)
 class IdentityStart(Stitch):
-    """An affine map shared by all places that begins by handing every feature on as it is."""
+    """An affine map shared by all places that begins by handing every feature on, scaled by `scale`."""
 
-    def build(self, source: Shape, target: Shape) -> Affine:
-        if len(source) != len(target) or places(source) != places(target):
-            raise ValueError(f"an identity keeps places as they are and cannot take {source} to {target}")
-        stitch = Affine(features(source), features(target))
-        nn.init.eye_(stitch.weight)
-        nn.init.zeros_(stitch.bias)
-        return stitch
+    scale: float
+
+    def core(self, inputs: int, outputs: int) -> Affine:
+        core = Affine(inputs, outputs)
+        core.become(Map(self.scale * np.eye(outputs, inputs), np.zeros(outputs)))
+        return core

@@ -1,0 +1,8 @@
+"""What tells how much of a result means nothing."""
+
+CONTROLS = {
+    "noise": "pipeline.controls.noise:Noise",
+    "probe": "pipeline.controls.probe:Probe",
+    "random": "pipeline.controls.random:Random",
+    "self": "pipeline.controls.self:Self",
+}

@@ -1,0 +1,37 @@
+"""The contract of controls: senders that know nothing or everything, and what the activations alone can do."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pipeline.arrays import Labels, Rows, Sender
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a control is a control of."""
+
+    receiver: Sender  # its own activations, on the stitch's data
+    untrained: Callable[[], Sender]  # those of a fresh network of its architecture, on the same data
+    classes: int
+    seed: int
+
+
+class Control(ABC):
+    """A variant's fields are its options. It gives a sender that is stitched as any other."""
+
+    @property
+    def paired(self) -> bool:
+        """Whether its samples are the receiver's, so that each has an activation of the receiver's beside it."""
+        return True
+
+    @abstractmethod
+    def sender(self, setting: Setting) -> Sender: ...
+
+
+class Baseline(ABC):
+    """A variant's fields are its options. It gives a number that a stitch from the same activations is held against."""
+
+    @abstractmethod
+    def accuracy(self, train: tuple[Rows, Labels], test: tuple[Rows, Labels]) -> float:
+        """Of the test split, by what the training split teaches; rows have a single axis of features."""

@@ -1,0 +1,243 @@
+"""A cell → its stitch, trained and tested, and both left under the cell's key."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor, fx, nn
+from torch.nn.functional import cross_entropy
+
+from pipeline import paths
+from pipeline.arrays import Activations, Labels, Rows, Shape
+from pipeline.atomic import write_json
+from pipeline.devices import choose
+from pipeline.folding import folded
+from pipeline.moments import Moments, Source, moments, own_moments
+from pipeline.norms import expect, live, statistics
+from pipeline.objectives.base import Joint, Loss, Towards
+from pipeline.prepared import SplitData, read_prepared
+from pipeline.randomness import generator, seed_for
+from pipeline.reading import batches_of, tensor
+from pipeline.relabelling import Picked
+from pipeline.stages.cells import Cell, receiving
+from pipeline.stitches.base import Joining
+from pipeline.training import Batch, Feed, fit
+from pipeline.training import Source as Batches
+from pipeline.weights import read, save_tensors, state
+
+TEST_BATCH = 512
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A stitched network: the sender's front where it runs online, the stitch, the receiver's tail."""
+
+    front: fx.GraphModule | None
+    stitch: Joining
+    tail: fx.GraphModule
+
+    def save(self, cell: Cell) -> None:
+        """The stitch's weights, and what BatchNorms around it came to expect while it was trained."""
+        tensors = state(self.stitch)
+        for name, part, mode in self._moved(cell):
+            tensors |= statistics(part, f"{name}.") if mode == "batch" else {}
+        kept = {name: tensor.cpu().contiguous().clone() for name, tensor in tensors.items()}
+        save_tensors(kept, cell.folder / cell.file)
+
+    def load(self, cell: Cell, tensors: dict[str, Tensor]) -> None:
+        self.stitch.load_state_dict({name: tensors[name] for name in state(self.stitch)})
+        for name, part, mode in self._moved(cell):
+            if mode == "batch":
+                expect(part, tensors, f"{name}.")
+
+    def _moved(self, cell: Cell) -> Iterator[tuple[str, nn.Module, str]]:
+        if self.front is not None:
+            yield "front", self.front, cell.options.sender_bn
+        yield "tail", self.tail, cell.options.receiver_bn
+
+    def given(self, cell: Cell, device: torch.device) -> Activations:
+        """What the sender gives for the test split."""
+        if self.front is None:
+            return cell.source().rows("test", cell.sender_cut)
+        images = read_prepared(paths.dataset(cell.data)).splits["test"]
+        every = np.arange(len(images)) if cell.options.labels.classes is None else _numbers(cell, "test")
+        return Online(self.front.eval(), images, every, device, cell.source().shape(cell.sender_cut))
+
+
+def assembled(cell: Cell, device: torch.device) -> Parts:
+    """With a fresh stitch, all else as it is before that is trained. Parts whose statistics will move are copies."""
+    options = cell.options
+    receiver = receiving(cell.receiver, cell.seed, cell.data, options.receiver_bn)
+    tail = receiver.tail(receiver.cut(cell.receiver_cut))
+    front = None
+    if cell.online():
+        sender = receiving(cell.sender, cell.seed, cell.data, "eval")
+        front = _own(sender.front(sender.cut(cell.sender_cut))).to(device)
+    if options.receiver_bn == "batch" or options.dropout:
+        tail = _own(tail)
+    return Parts(front, cell.stitch().to(device), tail.requires_grad_(False).to(device))
+
+
+def loaded(cell: Cell, device: torch.device) -> Parts:
+    """The stitched network as the stage left it."""
+    parts = assembled(cell, device)
+    parts.load(cell, read(cell.made))
+    parts.stitch.eval()
+    return parts
+
+
+def _own(module: fx.GraphModule) -> fx.GraphModule:
+    return copy.deepcopy(module).requires_grad_(False)
+
+
+def make(group: Sequence[Cell]) -> None:
+    """Makes those cells of the group that are not made; what one of them factors serves the others."""
+    waiting = [cell for cell in group if not done([cell])]
+    shared = Pairings(waiting)
+    for cell in waiting:
+        _make(cell, shared)
+
+
+def done(group: Sequence[Cell]) -> bool:
+    return all((cell.folder / "scores.json").exists() for cell in group)
+
+
+def _make(cell: Cell, shared: "Pairings") -> None:
+    device = choose(cell.device)
+    parts = assembled(cell, device)
+    objective = cell.built_objective()
+    parts.stitch.train()
+    joint = Joint(
+        _trained_through(cell, parts) if objective.descends else parts.tail,
+        lambda samples: shared.moments(cell, parts.stitch, samples),
+        lambda samples: shared.target(cell, samples),
+        lambda module, loss, towards: _descend(cell, parts, module, loss, towards, device),
+        cell.options.weight_decay,
+    )
+    objective.fit(parts.stitch, joint)
+    parts.stitch.eval()
+    parts.tail.eval()
+    scores = test(parts, parts.given(cell, device), cell.source().labels("test"), device)
+    scores["labelled"] = float(objective.labelled)
+    parts.save(cell)
+    write_json(cell.folder / "scores.json", scores)  # last: a cell with scores is done
+
+
+def _trained_through(cell: Cell, parts: Parts) -> nn.Module:
+    """The tail as gradients go through it: faster where it is a fixed function."""
+    options = cell.options
+    if options.receiver_bn == "batch" or options.dropout:
+        return live(parts.tail, options.receiver_bn == "batch", options.dropout)
+    return folded(parts.tail)
+
+
+def _descend(cell: Cell, parts: Parts, module: nn.Module, loss: Loss, towards: Towards, device: torch.device) -> None:
+    seed = seed_for(cell.root_seed, "stitching", *cell.names())
+    label = f"{cell.sender} {cell.sender_cut} {cell.objective}"
+    fit(module, loss, _feed(cell, parts, towards, device), cell.options.recipe, seed, label)
+
+
+def _feed(cell: Cell, parts: Parts, towards: Towards, device: torch.device) -> Batches:
+    source = cell.source()
+    if towards == "activations":
+        wanted = cell.target().rows("train", cell.receiver_cut)
+        return batches_of(source.rows("train", cell.sender_cut), wanted, cell.memory, device)
+    if parts.front is None:
+        return batches_of(source.rows("train", cell.sender_cut), source.labels("train"), cell.memory, device)
+    return _online(cell, parts.front, source.labels("train"), device)
+
+
+def _online(cell: Cell, front: fx.GraphModule, labels: Labels, device: torch.device) -> Feed:
+    """Batches through the sender, whose BatchNorms take each batch's statistics and remember them."""
+    images = read_prepared(paths.dataset(cell.data)).splits["train"]
+    numbers = np.arange(len(images)) if cell.options.labels.classes is None else _numbers(cell, "train")
+    answers = torch.from_numpy(labels).to(device)
+    live(front, True, cell.options.dropout)
+
+    @torch.no_grad()
+    def fetch(at: np.ndarray, random: np.random.Generator) -> Batch:
+        return front(images.batch(numbers[at], device)), answers[at]
+
+    return Feed(len(labels), fetch)
+
+
+def _numbers(cell: Cell, split: str) -> np.ndarray:
+    """Of the images that the study's labelling keeps."""
+    rows = cell.source().rows(split, cell.sender_cut)
+    assert isinstance(rows, Picked)
+    return rows.numbers
+
+
+@dataclass(frozen=True)
+class Online:
+    """Activations that are computed when they are read."""
+
+    front: nn.Module
+    images: SplitData
+    numbers: np.ndarray
+    device: torch.device
+    row: Shape
+
+    @property
+    def shape(self) -> Shape:
+        return len(self.numbers), *self.row
+
+    def read(self, start: int, stop: int) -> Rows:
+        return self.take(np.arange(start, stop))
+
+    @torch.inference_mode()
+    def take(self, indices: np.ndarray) -> Rows:
+        return self.front(self.images.batch(self.numbers[indices], self.device)).cpu().numpy()
+
+
+@torch.inference_mode()
+def test(parts: Parts, rows: Activations, labels: Labels, device: torch.device) -> dict[str, float]:
+    """Accuracy and mean cross-entropy of the stitched network, and how many images they rest on."""
+    right, loss, samples = 0, 0.0, rows.shape[0]
+    for start in range(0, samples, TEST_BATCH):
+        stop = min(start + TEST_BATCH, samples)
+        logits = parts.tail(parts.stitch(tensor(rows.read(start, stop), device)))
+        wanted = torch.from_numpy(labels[start:stop]).to(device)
+        right += int((logits.argmax(1) == wanted).sum())
+        loss += float(cross_entropy(logits, wanted, reduction="sum"))
+    return {"accuracy": right / samples, "loss": loss / samples, "samples": samples}
+
+
+class Pairings:
+    """Moments of a sender's cut with the receiver's cuts: all that share an arrangement in one pass."""
+
+    def __init__(self, group: Sequence[Cell]) -> None:
+        self._group = group
+        self._found: dict[tuple[str, str, int | None], dict[str, Moments]] = {}
+        self._targets: dict[tuple[str, int | None], Source] = {}
+
+    def moments(self, cell: Cell, stitch: Joining, samples: int | None) -> Moments:
+        key = cell.sender_cut, stitch.arranging, samples
+        if key not in self._found:
+            cuts = [c.receiver_cut for c in self._group if self._arranging[c.receiver_cut] == stitch.arranging]
+            source = _sampled(cell, cell.source().rows("train", cell.sender_cut), samples)
+            targets = [_sampled(cell, cell.target().rows("train", cut), samples) for cut in cuts]
+            self._found[key] = dict(zip(cuts, moments(source, targets, stitch.arranged), strict=True))
+        return self._found[key][cell.receiver_cut]
+
+    def target(self, cell: Cell, samples: int | None) -> Source:
+        key = cell.receiver_cut, samples
+        if key not in self._targets:
+            self._targets[key] = own_moments(_sampled(cell, cell.target().rows("train", cell.receiver_cut), samples))
+        return self._targets[key]
+
+    @cached_property
+    def _arranging(self) -> dict[str, str]:
+        return {cell.receiver_cut: cell.stitch().arranging for cell in self._group}
+
+
+def _sampled(cell: Cell, rows: Activations, samples: int | None) -> Activations:
+    """The first so many of all rows in an order that the study's seed and the data decide: the same for every cut."""
+    count = rows.shape[0]
+    if samples is None or samples >= count:
+        return rows
+    order = generator(cell.root_seed, "samples", cell.data, cell.seed).permutation(count)
+    return Picked(rows, np.sort(order[:samples]))

@@ -1,0 +1,169 @@
+"""What a cell's numbers together allow one to say; docs/verdicts.md explains the rules by example.
+
+A verdict is on cells that differ in their seed alone. Their accuracy is held against each baseline, seed by
+seed: a difference, and an interval for its mean. With one seed the interval is over test images instead.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from pandas import DataFrame
+from scipy import stats
+
+from pipeline.figures.tables import chosen, groups, series
+from pipeline.params import Verdicts
+
+PAIR = ["receiver", "objective", "sender", "sender_cut", "receiver_cut"]
+OWN_SPREAD = 5  # seeds from which on each cell's own spread is known well enough
+
+# What a cell is held against, by its column in the table of cells, and how the page calls it.
+BASELINES = {
+    "unstitched": "the receiver, unstitched, on the same data",
+    "own": "the receiver, unstitched, on its own data",
+    "recalibrated": "the receiver, unstitched, its BatchNorms recalibrated on the same data",
+    "self": "the receiver stitched into itself",
+    "random": "an untrained network stitched into the receiver",
+    "noise": "clustered noise stitched into the receiver",
+    "probe": "a linear probe of the sender’s activations",
+}
+SHORT = {  # all but the first, on which the verdict rests
+    "own": "receiver on its own data",
+    "recalibrated": "receiver recalibrated",
+    "self": "self-stitch",
+    "random": "untrained sender",
+    "noise": "noise",
+    "probe": "linear probe",
+}
+# Those that do without what the sender learnt, or without the receiver. A probe learns from labels, and says nothing
+# of a stitch that was found without them.
+EMPTY = ("random", "noise", "probe")
+
+NOT, OPEN, UNINFORMATIVE, COMPATIBLE = "not compatible", "open", "uninformative", "compatible"
+MEANINGS = {
+    COMPATIBLE: "reaches the receiver’s own accuracy, and no empty control does",
+    UNINFORMATIVE: "reaches the receiver’s own accuracy, and so does what shares nothing with the pair",
+    OPEN: "too few seeds or images to tell whether it reaches the receiver’s own accuracy",
+    NOT: "stays below the receiver’s own accuracy",
+}
+
+
+def comparisons(cells: DataFrame, rules: Verdicts) -> DataFrame:
+    """A row for each baseline there is: accuracy, of_baseline, difference, low, high, outcome."""
+    found = [row for baseline in BASELINES if baseline in cells for row in _against(cells, baseline, rules)]
+    order = {pair: place for place, (pair, _) in enumerate(groups(cells, *PAIR))}
+    found.sort(key=lambda row: order[tuple(row[key] for key in PAIR)])
+    return DataFrame(found, columns=[*PAIR, "labelled", "baseline", *_NUMBERS, "outcome"])
+
+
+_NUMBERS = ["accuracy", "of_baseline", "difference", "low", "high"]
+
+
+def _against(cells: DataFrame, baseline: str, rules: Verdicts) -> Iterator[dict[str, Any]]:
+    """Cells into one cut by one objective share their spread, where there are too few seeds for each its own."""
+    there = chosen(cells, series(cells, baseline).notna())
+    for _, block in groups(there, "receiver", "receiver_cut", "objective"):
+        rows = dict(groups(block, *PAIR))
+        over = {pair: _values(found, "accuracy") - _values(found, baseline) for pair, found in rows.items()}
+        shared = sum(float(((each - each.mean()) ** 2).sum()) for each in over.values())
+        freedom = sum(len(each) - 1 for each in over.values())
+        for pair, each in over.items():
+            one, other = _values(rows[pair], "accuracy"), _values(rows[pair], baseline)
+            if len(each) == 1:
+                others = "own_samples" if baseline == "own" else "samples"
+                counts = _values(rows[pair], "samples")[0], _values(rows[pair], others)[0]
+                low, high = newcombe(float(one[0]), float(counts[0]), float(other[0]), float(counts[1]), rules)
+            elif len(each) < OWN_SPREAD:
+                low, high = _student(each, shared / freedom, freedom, rules)
+            else:
+                low, high = _student(each, float(each.var(ddof=1)), len(each) - 1, rules)
+            numbers = [one.mean(), other.mean(), each.mean(), low, high]
+            yield {
+                **dict(zip(PAIR, pair, strict=True)),
+                "labelled": _values(rows[pair], "labelled")[0],
+                "baseline": baseline,
+                **dict(zip(_NUMBERS, map(float, numbers), strict=True)),
+                "outcome": outcome(low, high, rules.margin),
+            }
+
+
+def _values(rows: DataFrame, column: str) -> np.ndarray:
+    return series(rows, column).to_numpy(np.float64)
+
+
+def _student(values: np.ndarray, variance: float, freedom: int, rules: Verdicts) -> tuple[float, float]:
+    half = float(stats.t.ppf((1 + rules.confidence) / 2, freedom)) * math.sqrt(variance / len(values))
+    return float(values.mean()) - half, float(values.mean()) + half
+
+
+def newcombe(one: float, ones: float, other: float, others: float, rules: Verdicts) -> tuple[float, float]:
+    """Of a difference of two shares, of `ones` and of `others` samples (Newcombe 1998, method 10).
+
+    As if they were drawn independently: where both are of the same images, the truth is narrower.
+    """
+    z = float(stats.norm.ppf((1 + rules.confidence) / 2))
+    (low_one, high_one), (low_other, high_other) = _wilson(one, ones, z), _wilson(other, others, z)
+    low = one - other - math.hypot(one - low_one, high_other - other)
+    return low, one - other + math.hypot(high_one - one, other - low_other)
+
+
+def _wilson(share: float, samples: float, z: float) -> tuple[float, float]:
+    centre, weight = (share + z * z / (2 * samples)), 1 + z * z / samples
+    half = z * math.sqrt(share * (1 - share) / samples + (z / (2 * samples)) ** 2)
+    return (centre - half) / weight, (centre + half) / weight
+
+
+def outcome(low: float, high: float, margin: float) -> str:
+    """Of an interval of differences: above, reaches, below or open; a difference within the margin is none."""
+    if low > margin:
+        return "above"
+    if low >= -margin:
+        return "reaches"
+    return "below" if high < -margin else OPEN
+
+
+def verdicts(held: DataFrame, margin: float) -> DataFrame:
+    """One row for each PAIR: verdict, as_well (the empty controls that do as well), by_recalibration, words."""
+    rows = []
+    for pair, found in groups(held, *PAIR):
+        by: dict[Any, dict[Any, Any]] = found.set_index("baseline").to_dict("index")
+        labelled = bool(found["labelled"].iloc[0])
+        empty = {name: by[name] for name in EMPTY if name in by and (labelled or name != "probe")}
+        as_well = [name for name, against in empty.items() if against["high"] <= margin]
+        unsure = [name for name, against in empty.items() if against["low"] <= margin < against["high"]]
+        share = by_recalibration(by)
+        verdict = _verdict(by["unstitched"]["outcome"], as_well, unsure)
+        text = _words(verdict, as_well, unsure, share)
+        rows.append([*pair, verdict, " ".join(as_well), share, text])
+    return DataFrame(rows, columns=[*PAIR, "verdict", "as_well", "by_recalibration", "words"])
+
+
+def _verdict(against_receiver: str, as_well: list[str], unsure: list[str]) -> str:
+    if against_receiver in ("below", OPEN):
+        return NOT if against_receiver == "below" else OPEN
+    if as_well:
+        return UNINFORMATIVE
+    return OPEN if unsure else COMPATIBLE
+
+
+def by_recalibration(by: dict[Any, dict[Any, Any]]) -> float | None:
+    """The share of the gain over the unstitched receiver that recalibrating its BatchNorms brings without any stitch.
+
+    None where there is no gain that the interval tells from none.
+    """
+    if "recalibrated" not in by or by["unstitched"]["low"] <= 0:
+        return None
+    brought = by["recalibrated"]["of_baseline"] - by["unstitched"]["of_baseline"]
+    return min(1.0, max(0.0, brought / by["unstitched"]["difference"]))
+
+
+def _words(verdict: str, as_well: list[str], unsure: list[str], share: float | None) -> str:
+    said = [MEANINGS[verdict]]
+    if verdict == UNINFORMATIVE:
+        said = [f"{said[0]}: {', '.join(BASELINES[name] for name in as_well)}"]
+    if verdict == OPEN and unsure:
+        said = [f"cannot be told from {', '.join(BASELINES[name] for name in unsure)}"]
+    if share:
+        said.append(f"recalibrating BatchNorm alone brings {100 * share:.0f} % of the gain")
+    return "; ".join(said)

@@ -1,0 +1,131 @@
+"""Verdicts: intervals against their sources, and rules against cases made for them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pandas import DataFrame
+from scipy import stats
+
+from pipeline.params import Verdicts
+from pipeline.verdicts import BASELINES, MEANINGS, PAIR, comparisons, newcombe, outcome, verdicts
+
+RULES = Verdicts(confidence=0.95, margin=0.02)
+HERE = {"receiver": "r", "objective": "task", "sender": "s", "sender_cut": "a", "receiver_cut": "a"}
+
+
+def cells(*seeds: dict[str, float], **more: object) -> DataFrame:
+    rows = [{**HERE, "seed": i, "samples": 1000, "labelled": 1.0, **row, **more} for i, row in enumerate(seeds)]
+    return DataFrame(rows)
+
+
+def verdict(table: DataFrame) -> dict[str, object]:
+    (row,) = verdicts(comparisons(table, RULES), RULES.margin).to_dict("records")
+    return row
+
+
+def test_the_interval_of_two_shares_is_newcombes() -> None:
+    """The first example of his table II, by method 10."""
+    assert newcombe(56 / 70, 70.0, 48 / 80, 80.0, RULES) == pytest.approx((0.0524, 0.3339), abs=1e-4)
+
+
+@pytest.mark.parametrize("seeds", [5, 12])
+def test_many_seeds_have_their_own_t_interval(seeds: int) -> None:
+    random = np.random.default_rng(seeds)
+    differences = random.standard_normal(seeds) / 50
+    table = cells(*({"accuracy": 0.9 + d, "unstitched": 0.9} for d in differences))
+
+    (row,) = comparisons(table, RULES).to_dict("records")
+
+    found = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
+    assert (row["low"], row["high"]) == pytest.approx((found.low, found.high))
+
+
+def test_few_seeds_share_the_spread_of_the_cells_into_one_cut() -> None:
+    """With two seeds and three senders there are three degrees of freedom, and not one."""
+    pairs = {"x": (0.90, 0.92), "y": (0.80, 0.83), "z": (0.70, 0.70)}
+    rows = [
+        {**HERE, "sender": sender, "seed": i, "samples": 9, "labelled": 1.0, "accuracy": value, "unstitched": 0.9}
+        for sender, values in pairs.items() for i, value in enumerate(values)
+    ]  # fmt: skip
+    other = [{**row, "receiver_cut": "b", "accuracy": row["accuracy"] * (row["seed"] + 1)} for row in rows]
+
+    held = comparisons(DataFrame(rows + other), RULES).query("receiver_cut == 'a'")
+
+    variance = sum(np.var(values, ddof=1) for values in pairs.values()) / 3
+    half = stats.t.ppf(0.975, 3) * np.sqrt(variance / 2)
+    assert held["high"].to_numpy() - held["difference"].to_numpy() == pytest.approx([half] * 3)
+    assert list(held["difference"]) == pytest.approx([0.01, -0.085, -0.2])
+
+
+@given(low=st.floats(-1, 1), width=st.floats(0, 1), margin=st.floats(0, 0.2))
+def test_an_outcome_says_on_which_side_of_the_margin_the_interval_lies(low: float, width: float, margin: float) -> None:
+    found, high = outcome(low, low + width, margin), low + width
+
+    assert {
+        "above": low > margin,
+        "reaches": -margin <= low <= margin,
+        "below": high < -margin,
+        "open": low < -margin <= high,
+    }[found]
+
+
+GOOD = {
+    "accuracy": 0.95,
+    "unstitched": 0.9,
+    "recalibrated": 0.9,
+    "self": 0.9,
+    "random": 0.3,
+    "noise": 0.3,
+    "probe": 0.5,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted", "as_well"),
+    [
+        ({}, "compatible", ""),
+        ({"accuracy": 0.7}, "not compatible", ""),
+        ({"noise": 0.95}, "uninformative", "noise"),
+        ({"noise": 0.99, "random": 0.94}, "uninformative", "random noise"),
+        ({"probe": 0.96}, "uninformative", "probe"),
+        ({"probe": 0.96, "labelled": 0.0}, "compatible", ""),
+        ({"own": 1.0, "own_samples": 50.0}, "compatible", ""),
+    ],
+)
+def test_a_cell_has_the_verdict_that_its_numbers_allow(change: dict[str, float], wanted: str, as_well: str) -> None:
+    found = verdict(cells(*({**GOOD, **change, "samples": 100_000} for _ in range(1))))
+
+    assert (found["verdict"], found["as_well"]) == (wanted, as_well)
+    assert str(found["words"]).startswith(MEANINGS[wanted])
+
+
+def test_few_images_leave_it_open() -> None:
+    near = verdict(cells({**GOOD, "accuracy": 0.9, "samples": 30}))
+    unsure = verdict(cells({**GOOD, "accuracy": 1.0, "noise": 0.96, "samples": 60}))
+
+    assert near["verdict"] == unsure["verdict"] == "open"
+    assert unsure["words"] == "cannot be told from clustered noise stitched into the receiver"
+
+
+def test_the_share_of_recalibration_is_told_where_there_is_a_gain() -> None:
+    none = verdict(cells({**GOOD, "accuracy": 0.9, "recalibrated": 0.95}, samples=10_000))
+    half = verdict(cells({**GOOD, "accuracy": 0.96, "recalibrated": 0.93}, samples=10_000))
+    all_ = verdict(cells({**GOOD, "accuracy": 0.96, "recalibrated": 0.99}, samples=10_000))
+
+    assert none["by_recalibration"] is None or np.isnan(none["by_recalibration"])  # pyright: ignore
+    assert half["by_recalibration"] == pytest.approx(0.5)
+    assert all_["by_recalibration"] == 1
+    assert str(half["words"]).endswith("recalibrating BatchNorm alone brings 50 % of the gain")
+
+
+def test_baselines_that_are_not_there_are_not_held_against_anything() -> None:
+    table = cells({"accuracy": 0.9, "unstitched": 0.9, "noise": float("nan")})
+
+    assert list(comparisons(table, RULES)["baseline"]) == ["unstitched"]
+    assert set(comparisons(cells(GOOD), RULES)["baseline"]) == set(BASELINES) - {"own"}
+    assert list(comparisons(cells(GOOD), RULES).columns[:5]) == PAIR
+
+
+def test_no_verdict_calls_networks_similar() -> None:
+    assert "similar" not in " ".join([*MEANINGS.values(), *BASELINES.values()])
