@@ -36,6 +36,7 @@ def recalibrated(network: Module, batches: Iterable[Tensor]) -> Module:
     if not found:
         return network
     momenta = [norm.momentum for norm in found.values()]
+    counts = [copy.deepcopy(norm.num_batches_tracked) for norm in found.values()]
     for norm in found.values():
         norm.train().reset_running_stats()
     seen = 0
@@ -44,8 +45,9 @@ def recalibrated(network: Module, batches: Iterable[Tensor]) -> Module:
         for norm in found.values():
             norm.momentum = len(inputs) / seen  # a running mean over samples, whatever the size of the last batch
         network(inputs)
-    for norm, momentum in zip(found.values(), momenta, strict=True):
+    for norm, momentum, batches_seen in zip(found.values(), momenta, counts, strict=True):
         norm.momentum = momentum
+        norm.num_batches_tracked = batches_seen  # of training; two networks are one if their statistics are
     return network.eval()
 
 

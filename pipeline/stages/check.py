@@ -130,6 +130,7 @@ def _labels(params: Params, told_apart: dict[str, int], there: int) -> Iterator[
     used = labels.classes or there
     if used > there:
         yield ParamsError(f"stitch.labels.classes: is {used}; {params.stitch.data} has {there} classes")
+        return
     for receiver in params.receivers:
         count = told_apart[receiver]
         if used > count:

@@ -52,7 +52,7 @@ def run(params: Params, name: str, seed: int, dataset: str) -> None:
         destination = paths.store(name, seed, dataset, mode)
         answers = store(networks[mode], identity, data, params.extract, params.machine.memory_gb, destination, device)
         rows.append((MEASURES[mode], float((answers["test"] == data.splits["test"].labels).mean())))
-    if "recalibrated" not in dict(rows):
+    if MEASURES["recalibrated"] not in dict(rows):
         network = networks["recalibrated"].to(device)
         rows.append((MEASURES["recalibrated"], accuracy(network, data.splits["test"], device)))
     facts = {"model": name, "seed": seed, "data": dataset}

@@ -74,6 +74,17 @@ BAD = [
     ),
     ("machine.slots", 0, r"machine\.slots: is 0; it should be 1 or more"),
     ("objectives", {}, r"objectives: is empty; it should name at least one"),
+    (
+        "stitch.sender_bn",
+        "train",
+        r"stitch\.sender_bn: train is not a known value; choose from batch",
+    ),
+    ("stitch.decay", "some", r"stitch\.decay: some is not a known value; choose from all, matrices"),
+    ("stitch.labels.classes", 1, r"stitch\.labels\.classes: is 1; it should be 2 or more"),
+    ("stitch.labels.permutation", [0, 2], r"stitch\.labels\.permutation: is \[0, 2\]; it should name each class"),
+    ("verdict.confidence", 1, r"verdict\.confidence: is 1; it should be from 0\.5 to below 1"),
+    ("verdict.margin", -0.1, r"verdict\.margin: is -0\.1; it should be from 0 to below 1"),
+    ("controls.one", {}, r"models\.one: is also the name of a control; use another"),
     ("study", "a title", r"study: is 'a title'; it should be a block of title, question"),
 ]
 
@@ -132,6 +143,18 @@ CHECKED = [
     ("models.one.weights", "mine.safetensors", "mine.safetensors: no such file; put the weights there"),
     ("machine.device", "cuda:9", "machine.device: cuda:9 is not there; this machine has cpu"),
     ("ranks.numerical.threshold", 2, "ranks.numerical.threshold: is 2; it should be above 0 and below 1"),
+    ("objectives.direct.samples", 1, "objectives.direct.samples: is 1; it should be 2 or more, or null for all"),
+    ("objectives.task.start", "zero", "objectives.task.start: zero is not a known value; choose from"),
+    ("stitches.conv1x1.places", "kept", "stitches.conv1x1.places: kept is not a known value; did you mean keep?"),
+    ("controls.nose", {}, "controls.nose: nose is not a known name; did you mean noise?"),
+    ("controls.noise.radius", -1, "controls.noise.radius: is -1; it should be 0 or more"),
+    ("figures.cka.index", "ckk", "figures.cka.index: ckk is not defined in similarity; choose from linear_cka"),
+    ("stitch.labels.classes", 9, "stitch.labels.classes: is 9; patches has 3 classes"),
+    (
+        "stitch.labels.permutation",
+        [1, 0],
+        "stitch.labels.permutation: names 2 classes; two tells 3 apart",
+    ),
     ("objectives.direct.cutoff", 0, "objectives.direct.cutoff: is 0; it should be above 0 and below 1"),
     ("datasets.patches", {"kind": "mnist", "files": "official", "limit": None}, "train-images-idx3-ubyte.gz"),
 ]
@@ -223,3 +246,33 @@ def test_a_cut_need_be_in_one_model_only() -> None:
     result = CliRunner().invoke(main, ["check"])
 
     assert (result.exit_code, result.output) == (0, "nothing wrong found\n")
+
+
+def test_every_mistake_of_types_is_told_at_once() -> None:
+    document = changed("stitch.optimizer", "adam")
+    del document["stitch"]["optimiser"]
+    document["stitch"]["lr"] = "3e-2x"
+    document["stitch"]["pairs"] = "some"
+    document["machine"]["slots"] = 0
+    write(document)
+
+    result = CliRunner().invoke(main, ["check"])
+
+    assert result.exit_code == 2
+    assert [line.split(";")[0] for line in result.output.splitlines()] == [
+        "error: machine.slots: is 0",
+        "error: stitch.optimizer: not a known key",
+        "error: stitch.lr: is '3e-2x'",
+        "error: stitch.pairs: some is not a known value",
+    ]
+
+
+def test_a_receiver_that_tells_fewer_classes_apart_than_there_are_is_refused() -> None:
+    document = at_home(changed("stitch.data", "patches"))
+    document["datasets"]["fewer"] = {**document["datasets"]["patches"], "categories": 2}
+    document["models"]["two"] = {**document["models"]["two"], "dataset": "fewer"}
+    write(document)
+
+    result = CliRunner().invoke(main, ["check"])
+
+    assert "patches has 3 classes and two tells 2 apart; set stitch.labels.classes to 2 or fewer" in result.output

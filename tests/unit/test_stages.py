@@ -15,9 +15,10 @@ from ruamel.yaml import YAML
 from pipeline import paths
 from pipeline.errors import DataError, ParamsError, ResourceError, StoreError
 from pipeline.networks import accuracy, read_network
+from pipeline.norms import statistics
 from pipeline.params import Params, typed_params
 from pipeline.prepared import read_prepared
-from pipeline.stages import audit, compare, dataset, extract, plan, stitch, train
+from pipeline.stages import audit, compare, control, dataset, extract, making, plan, stitch, train
 from pipeline.stages import cells as stage_cells
 from pipeline.store import Store
 from pipeline.weights import save_weights, weights_digest
@@ -262,3 +263,146 @@ def test_the_bill_is_shown_first(caplog: pytest.LogCaptureFixture) -> None:
 
     assert "bill: " in caplog.text
     assert "in 12 files" in caplog.text
+
+
+MODES = [("recalibrated", "eval"), ("eval", "recalibrated"), ("recalibrated", "batch"), ("batch", "batch")]
+
+
+def stitched(params: Params) -> pandas.DataFrame:
+    """The rows of all stages from extraction on; a receiver's controls have its name in `control`."""
+    for name in params.models:
+        extract.run(params, name, 0, "patches")
+    stitch.run(params, "one", "two", 0)
+    audit.run(params, "one", "two", 0)
+    control.run(params, "two", 0)
+    return pandas.read_csv(paths.cells("one", "two", 0))
+
+
+@pytest.mark.usefixtures("finished")
+@pytest.mark.parametrize(("sender_bn", "receiver_bn"), MODES)
+def test_what_is_kept_of_a_cell_is_the_network_that_was_tested(sender_bn: str, receiver_bn: str) -> None:
+    """In every mode of BatchNorms: front, stitch and tail put together again have the accuracy that was written."""
+    params = study(stitch__sender_bn=sender_bn, stitch__receiver_bn=receiver_bn, stitch__dropout=True)
+    rows = stitched(params).query("measure == 'accuracy'")
+
+    for cell, told in zip(stage_cells.cells(params, "one", "two", 0), rows["value"], strict=True):
+        parts = making.loaded(cell, CPU)
+        labels = cell.source().labels("test")
+        found = making.test(parts, parts.given(cell, CPU), labels, CPU)
+        assert found["accuracy"] == told
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_batch_receiver_expects_in_the_end_what_it_was_given() -> None:
+    """Training through it moves its statistics, and not those of the receiver itself."""
+    params = study(stitch__receiver_bn="batch", stitch__epochs=2)
+    stitched(params)
+    cell = next(c for c in stage_cells.cells(params, "one", "two", 0) if c.objective == "task")
+
+    moved, still = statistics(making.loaded(cell, CPU).tail), statistics(making.assembled(cell, CPU).tail)
+
+    assert moved.keys() == still.keys()
+    assert any(not torch.allclose(moved[name], still[name]) for name in moved)
+
+
+@pytest.mark.usefixtures("finished")
+def test_recalibrated_activations_are_those_of_the_recalibrated_network() -> None:
+    stitched(study(stitch__sender_bn="recalibrated"))
+    plain, found = Store(paths.store("one", 0, "patches")), Store(paths.store("one", 0, "patches", "recalibrated"))
+    network, data = read_network("one", 0, CPU, "patches"), read_prepared(paths.dataset("patches"))
+    told = pandas.read_csv(paths.unstitched("one", 0, "patches")).set_index("measure")["value"]
+
+    assert found.identity.weights == weights_digest(network) != plain.identity.weights
+    assert not np.array_equal(found.rows("test", "layer1").read(0, 8), plain.rows("test", "layer1").read(0, 8))
+    assert told["recalibrated_accuracy"] == accuracy(network, data.splits["test"], CPU)
+
+
+@pytest.mark.usefixtures("finished")
+def test_the_recalibrated_baseline_is_there_in_every_mode_and_costs_no_store() -> None:
+    told = pandas.read_csv(paths.unstitched("one", 0, "patches"))["measure"].tolist()
+
+    assert told == ["accuracy", "recalibrated_accuracy"]
+    assert not paths.store("one", 0, "patches", "recalibrated").exists()
+
+
+@pytest.mark.usefixtures("finished")
+def test_controls_are_stitched_as_any_sender_is() -> None:
+    params = study()
+    control.run(params, "two", 0)
+    rows = pandas.read_csv(paths.controls("two", 0) / "cells.csv").query("measure == 'accuracy'")
+    audits = pandas.read_csv(paths.controls("two", 0) / "audits.csv")
+    by_itself = rows.query("sender == 'self' and objective == 'direct'")["value"]
+    unstitched = pandas.read_csv(paths.unstitched("two", 0, "patches")).set_index("measure")["value"]
+
+    assert set(zip(rows["sender"], rows["objective"], strict=True)) == {
+        ("self", "task"), ("self", "direct"), ("random", "task"), ("random", "direct"), ("noise", "task")
+    }  # fmt: skip
+    assert all(by_itself == unstitched["accuracy"])
+    assert len(audits) == 2 * len(rows)
+    assert not list(paths.SCRATCH.glob("untrained/*"))  # generated, not stored
+
+
+@pytest.mark.usefixtures("finished")
+def test_every_cell_tells_what_a_probe_of_its_sender_does_and_on_how_many_images() -> None:
+    rows = pandas.read_csv(paths.cells("one", "two", 0))
+
+    wide = rows.pivot(index=["sender_cut", "objective"], columns="measure", values="value")
+    assert set(wide.columns) == {"accuracy", "loss", "samples", "labelled", "probe"}
+    assert set(wide["samples"]) == {64}
+    assert wide["probe"].between(0, 1).all()
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_stitch_learns_labels_that_are_permuted() -> None:
+    """Smith et al., appendix E: the tail answers by other names, and only the stitch can know."""
+    recipe = {"stitch__epochs": 60, "stitch__lr": 0.03}
+    plain = study(**recipe, senders=["two"])
+    turned = study(**recipe, senders=["two"], stitch__labels__offset=1)
+    found = {}
+    for name, params in (("plain", plain), ("turned", turned)):
+        stitch.run(params, "two", "two", 0)
+        rows = pandas.read_csv(paths.cells("two", "two", 0))
+        rows = rows.query("measure == 'accuracy' and sender_cut == 'layer2'")
+        found[name] = rows.set_index("objective")["value"]
+
+    assert found["turned"]["task"] > 0.8 * found["plain"]["task"]
+    assert found["turned"]["direct"] < 0.3  # it knows no labels, and answers by the old names
+
+
+@pytest.mark.usefixtures("finished")
+def test_samples_of_some_classes_only_are_stitched_and_tested() -> None:
+    stitch.run(study(stitch__labels__classes=2), "one", "two", 0)
+
+    rows = pandas.read_csv(paths.cells("one", "two", 0))
+    kept = (read_prepared(paths.dataset("patches")).splits["test"].labels < 2).sum()
+    assert set(rows.query("measure == 'samples'")["value"]) == {kept}
+
+
+@pytest.mark.usefixtures("finished")
+def test_direct_cells_of_one_source_share_their_moments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One pass over a sender's cut for all the receiver's cuts that have its places."""
+    passes = []
+    original = making.moments
+    monkeypatch.setattr(making, "moments", lambda *args: passes.append(len(args[1])) or original(*args))
+    params = study(stitch__pairs="all", stitches__conv1x1__places="bilinear", objectives={"direct": TINY_DIRECT})
+
+    stitch.run(params, "one", "two", 0)
+
+    sizes = {Store(paths.store("two", 0, "patches")).shape(cut)[1:] for cut in ("relu", "layer1", "layer2")}
+    assert len(passes) == 3 * len(sizes)
+    assert sum(passes) == 9
+
+
+@pytest.mark.usefixtures("finished")
+def test_the_recipe_moves_no_closed_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    stitch.run(study(), "one", "two", 0)
+    original = making._make
+    monkeypatch.setattr(making, "_make", lambda cell, shared: made.append(cell.objective) or original(cell, shared))
+
+    stitch.run(study(stitch__lr=0.02), "one", "two", 0)
+
+    assert set(made) == {"task"}
+
+
+TINY_DIRECT = TINY["objectives"]["direct"]
