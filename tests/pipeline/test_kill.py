@@ -18,9 +18,10 @@ LONGER = [
     ("  epochs: 2\n  batch: 16\n", "  epochs: 4\n  batch: 64\n"),
 ]
 STAGES = {
-    "train": ("train@two-0", "cache/networks/two/0"),
-    "extract": ("extract@one-0-patches", "cache/activations/one/0/patches"),
-    "stitch": ("stitch@one-two-0", "cache/stitches/one/two/0"),
+    "train": ("train@two-0", "cache/networks/two/0", "train"),
+    "extract": ("extract@one-0-patches", "cache/activations/one/0/patches", "extract"),
+    "stitch": ("stitch@one-two-0", "cache/stitches/one/two/0", "stitch"),
+    "control": ("control@two-0", "cache/controls/two/0", "stitch"),
 }
 KILLS = 7
 
@@ -68,10 +69,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("name", STAGES)
 def test_a_stage_killed_at_many_moments_ends_in_the_same_bytes(name: str, peaceful: Checkout) -> None:
-    stage, output = STAGES[name]
+    stage, output, traces = STAGES[name]
     wanted = contents(peaceful.study / output)
     lock = (peaceful.study / "dvc.lock").read_text()
-    scratch = peaceful.study / "cache/.scratch" / name
+    scratch = peaceful.study / "cache/.scratch" / traces
     peaceful.run("rm", "-rf", str(scratch))
 
     deaths = [killed(peaceful, stage, scratch, moment * 0.08) for moment in range(KILLS)]

@@ -109,7 +109,7 @@ def test_a_variant_in_a_fresh_clone_fetches_what_it_can_and_runs_the_rest(reprod
 
     ran = executed(clone.run("dvc", "exp", "run", "--pull", "-S", "stitch.lr=1e-3"))
 
-    assert ran == {"stitch@one-two-0", "audit@one-two-0", "report"}
+    assert ran == {"stitch@one-two-0", "audit@one-two-0", "control@two-0", "report"}
 
 
 def test_a_damaged_object_fails_the_pull_by_name_and_is_mended_from_a_good_clone(
@@ -169,8 +169,8 @@ def test_a_look_changes_nothing_and_an_object_shared_by_two_outputs_is_told_of_b
     reproduced: Checkout, local: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pushed(reproduced, local)
-    oid = hash_of(reproduced, "cache/unstitched/one/0/patches.csv")
-    assert oid == hash_of(reproduced, "cache/networks/one/0/rows.csv")
+    oid = hash_of(reproduced, "cache/activations/one/0/patches/eval/labels/test/c/0")
+    assert oid == hash_of(reproduced, "cache/activations/two/0/patches/eval/labels/test/c/0")
     local.flip(oid)
     before = local.read(oid)
     monkeypatch.chdir(reproduced.study)
@@ -178,8 +178,9 @@ def test_a_look_changes_nothing_and_an_object_shared_by_two_outputs_is_told_of_b
     _, findings = mending.mend("", dry_run=True)
 
     assert sorted(finding.item.path for finding in findings) == [
-        "cache/networks/one/0/rows.csv",
-        "cache/unstitched/one/0/patches.csv",
+        f"cache/activations/{name}/0/patches/eval/labels/{split}/c/0"
+        for name in ("one", "two")
+        for split in ("test", "train")
     ]
     assert all(str(finding).endswith("mend would push it again") for finding in findings)
     assert local.read(oid) == before
