@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bench import extraction, reading, repeating, stepping, stitching
+from bench import extraction, grid, reading, repeating, stepping, stitching
 from bench.ratios import Row
 from bench.sizes import FULL, QUICK, Sizes
 from bench.table import line, markdown
@@ -18,8 +18,10 @@ PARTS: dict[str, Callable[[Sizes], Iterator[Row]]] = {
     "reading": reading.rows,
     "stitching": stitching.rows,
     "stepping": stepping.rows,
+    "grid": grid.rows,
     "repeating": lambda sizes: repeating.rows(repeating.TOP, sizes.repetitions),
 }
+LONG = {"grid"}  # half an hour: only when it is asked for
 
 
 @click.command()
@@ -32,7 +34,7 @@ def main(quick: bool, only: tuple[str, ...], page: Path | None) -> None:
     sizes = QUICK if quick else FULL
     here = machine()
     click.echo(here)
-    rows, skipped = measure(only or tuple(PARTS), sizes)
+    rows, skipped = measure(only or tuple(part for part in PARTS if part not in LONG), sizes)
     if page:
         page.write_text(markdown(rows, here, skipped), encoding="utf-8")
 

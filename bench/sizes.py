@@ -21,6 +21,8 @@ class Sizes:
     stitched: int  # rows a stitch is trained on
     stitch_batch: int
     step_batch: int
+    grid: int  # samples of each split in the grid of cells
+    blocks: tuple[int, ...]  # of the network that is stitched there
 
     @property
     def bytes_needed(self) -> int:
@@ -36,8 +38,10 @@ class Sizes:
 FULL = Sizes(
     repetitions=5, width=64, image=32, large_image=64, images=512, large_images=1536, batch=128,
     rows=12288, row=(128, 8, 8), one_chunk=4096, chunk=RAW_TARGET, stitched=384, stitch_batch=128, step_batch=128,
+    grid=2000, blocks=(2, 2, 2, 2),
 )  # fmt: skip
 QUICK = Sizes(
     repetitions=1, width=4, image=32, large_image=32, images=8, large_images=8, batch=4,
     rows=640, row=(8, 2, 2), one_chunk=128, chunk=2**14, stitched=16, stitch_batch=8, step_batch=4,
+    grid=24, blocks=(1, 1),
 )  # fmt: skip

@@ -12,6 +12,7 @@ TITLES = {
     "packed": "Reading packed stores",
     "stitching": "Training from a store",
     "stepping": "A step through the tail",
+    "grid": "A whole grid",
     "repeating": "Nothing to do",
 }
 EXPLANATIONS = {
@@ -44,6 +45,13 @@ against hooks in two whole networks: the sender runs to its end, the receiver's 
 autograd follows the stitch only. What limits it: at the earliest cut the tail is almost the whole network, and of
 the four passes that hooks make (sender, receiver's front, tail, tail backwards) only the first two fall away; the
 other two are faster for a tail with its BatchNorms folded and channels last. At the last cut nearly all goes.""",
+    "grid": """\
+The `stitch` stage on all pairs of blocks of one ResNet-18 at 32×32, 2,000 training images, one epoch, from its store
+to tested cells, against a loop in the manner of the papers: images in memory, both networks whole and hooked, one cell
+at a time; for `direct`, one `numpy.linalg.lstsq` a pair. What limits it: of the four passes that hooks make (sender,
+receiver, and the tail there and back) the tail's two are left, and *the tails' passes alone* says how much of the
+stage's time they are; `direct` is limited by one pass over the store for each size of target, and by testing. Memory
+is the peak of a process that stitches in a budget of one megabyte, so that every batch is gathered from the store.""",
     "repeating": """\
 Wall time of `dvc repro` in the repository's top when all is up to date; the ratio is 5 s over it, and 0 if any
 stage ran. None of our code runs then: all of it is DVC's start, its reading of `dvc.yaml` and its check of every

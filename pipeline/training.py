@@ -19,6 +19,7 @@ from pipeline.errors import TrainingError
 from pipeline.params import Recipe
 from pipeline.progress import progress
 from pipeline.randomness import generator, seed_for, seeded
+from pipeline.system import keep_memory
 
 Batch = tuple[Tensor, Tensor]
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -61,6 +62,7 @@ def fit(
     `loss` may run more than `module`, a frozen tail for one. With a `checkpoint`, an earlier run's state is
     taken up from there.
     """
+    keep_memory()
     optimiser = _optimiser(_groups([p for p in module.parameters() if p.requires_grad], recipe), recipe)
     curve = _resume(checkpoint, module, optimiser)
     steps = math.ceil(feed.samples / recipe.batch)

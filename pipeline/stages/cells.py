@@ -126,6 +126,12 @@ def _named(sender: Sender, cell: Cell) -> Sender:
     return relabelled(sender, cell.options.labels, read_plan(cell.receiver).classes)
 
 
+def forget() -> None:
+    """Stores and networks that are held open: for whoever makes them anew in one process."""
+    _store.cache_clear()
+    receiving.cache_clear()
+
+
 @lru_cache(4)
 def _store(model: str, seed: int, dataset: str, mode: str) -> Store:
     return open_store(model, seed, dataset, mode)

@@ -38,8 +38,8 @@ def study(sender_bn: str, receiver_bn: str = "eval") -> Params:
 
 
 def forget() -> None:
-    for cached in (stage_cells._store, stage_cells.receiving, audit.receiver_spectrum):
-        cached.cache_clear()
+    stage_cells.forget()
+    audit.receiver_spectrum.cache_clear()
 
 
 @pytest.fixture

@@ -1,0 +1,256 @@
+"""A whole grid of cells, by the stage itself, against a loop in the manner of the papers.
+
+The loop holds all images in memory and both networks whole, hooks them at their cuts, and makes one cell after
+another: for `task` it trains the stitch through both networks, for `direct` it solves one least-squares problem a
+pair, with NumPy, on activations that it has extracted. Recipe, order of samples and initial weights are the same.
+"""
+
+import contextlib
+import itertools
+import multiprocessing
+import resource
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, interpolate
+
+from bench.ratios import Row, seconds, timed
+from bench.sizes import Sizes
+from pipeline import paths
+from pipeline.folding import folded
+from pipeline.networks import read_network
+from pipeline.params import Params, typed_params
+from pipeline.prepared import SplitData, read_prepared
+from pipeline.randomness import seed_for
+from pipeline.stages import cells as stage_cells
+from pipeline.stages import dataset, extract, plan, stitch, train
+from pipeline.stages.cells import Cell
+from pipeline.stages.making import TEST_BATCH
+from pipeline.stitches.base import Joining
+from pipeline.training import Feed, fit
+
+CPU = torch.device("cpu")
+MODELS = ("a", "b", "c", "d", "e")
+FIVE = ("relu", "layer?.1")
+
+
+def rows(sizes: Sizes) -> Iterator[Row]:
+    """Each network's accuracy decides nothing here, so they are trained briefly."""
+    params = study(sizes)
+    prepare(params)
+    yield from _grid(params, "task", 5.0)
+    yield from _grid(params, "direct", 20.0)
+    yield from _senders(params)
+    yield from _memory(sizes)
+
+
+def study(sizes: Sizes, samples: int | None = None) -> Params:
+    """Five networks of one architecture; the first is stitched into itself at every block."""
+    recipe = {
+        "optimiser": "sgd", "lr": 0.01, "momentum": 0.9, "weight_decay": 0.0001, "decay": "all", "schedule": "cosine",
+        "milestones": [], "warmup_epochs": 0, "epochs": 1, "batch": sizes.step_batch,
+    }  # fmt: skip
+    model = {"architecture": "net", "dataset": "images", "recipe": "brief", "weights": "trained"}
+    return typed_params({
+        "root": ".", "study": {"title": "bench", "question": ""}, "seed": 0, "seeds": [0],
+        "machine": {"device": "cpu", "memory_gb": 8, "threads": 0, "slots": 1},
+        "data": {"root": ".", "download": False},
+        "datasets": {
+            "images": {"kind": "synthetic", "categories": 10, "samples": samples or sizes.grid, "size": sizes.image}
+        },
+        "architectures": {
+            "net": {"kind": "small_resnet", "blocks": list(sizes.blocks), "width": sizes.width, "stem": "cifar"}
+        },
+        "recipes": {"brief": {**recipe, "augment": []}},
+        "models": dict.fromkeys(MODELS, model),
+        "extract": {
+            "datasets": ["images"], "cuts": ["layer?.?"], "layout": "raw", "dtype": "float32", "batch": sizes.batch
+        },
+        "senders": list(MODELS), "receivers": ["a"],
+        "stitch": {
+            **recipe, "data": "images", "map": "conv1x1", "pairs": "all", "sender_bn": "eval", "receiver_bn": "eval",
+            "dropout": False, "labels": {"classes": None, "offset": 0, "permutation": None},
+        },
+        "stitches": {"conv1x1": {"places": "bilinear"}},
+        "objectives": {
+            "task": {"start": "random", "l1": 0},
+            "direct": {"cutoff": 1e-6, "samples": None, "source_rank": None, "target_rank": None},
+        },
+        "controls": {}, "ranks": {"numerical": {"threshold": 0.001}}, "similarity": {"linear_cka": {}},
+        "verdict": {"confidence": 0.95, "margin": 0.02}, "figures": {"accuracy_by_cut": {"width": 7}},
+    })  # fmt: skip
+
+
+def prepare(params: Params) -> None:
+    dataset.run(params, "images")
+    for name in params.models:
+        plan.run(params, name)
+        train.run(params, name, 0)
+        extract.run(params, name, 0, "images")
+
+
+def _grid(params: Params, objective: str, mark: float) -> Iterator[Row]:
+    alone = replace(params, objectives={objective: params.objectives[objective]})
+    ours = timed(lambda: stitch.run(alone, "a", "a", 0))
+    tasks = stage_cells.cells(alone, "a", "a", 0)
+    found = pandas.read_csv(paths.cells("a", "a", 0)).query("measure == 'accuracy'")["value"].tolist()
+    loop = task_loop if objective == "task" else direct_loop
+    accuracies: list[float] = []
+    theirs = timed(lambda: accuracies.extend(loop(tasks)))
+    apart = max(abs(one - other) for one, other in zip(found, accuracies, strict=True))
+    name = f"{len(tasks)} cells by {objective}, accuracies at most {100 * apart:.2g} points apart"
+    yield single("grid", name, ours, theirs, f"loop {seconds(theirs)}", mark)
+    if objective == "task":
+        floor = timed(lambda: tails_alone(tasks))
+        yield single("grid", "the same, against its tails' passes alone", ours, floor, f"tails {seconds(floor)}", None)
+
+
+def _senders(params: Params) -> Iterator[Row]:
+    """Five senders into one receiver, each cut into its namesake."""
+    few = replace(params, objectives={"task": params.objectives["task"]}, seed=1)
+    few = replace(few, stitch=replace(few.stitch, pairs="matching"))
+    for name in few.models:
+        extract.run(replace(few, extract=replace(few.extract, cuts=FIVE)), name, 0, "images")
+    stage_cells.forget()
+    ours = timed(lambda: [stitch.run(few, sender, "a", 0) for sender in few.senders])
+    tasks = list(itertools.chain(*(stage_cells.cells(few, sender, "a", 0) for sender in few.senders)))
+    theirs = timed(lambda: task_loop(tasks))
+    name = f"5 senders into one receiver, {len(tasks)} cells by task"
+    yield single("grid", name, ours, theirs, f"senders online {seconds(theirs)}", None)
+
+
+def _memory(sizes: Sizes) -> Iterator[Row]:
+    """Peak memory of stitching out of core, of a split and of one that is four times as long."""
+    peaks = []
+    for factor in (1, 4):
+        with_limit = study(sizes, samples=factor * sizes.grid)
+        with_limit = replace(
+            with_limit, models=dict(itertools.islice(with_limit.models.items(), 1)),
+            stitch=replace(with_limit.stitch, pairs="matching"), machine=replace(with_limit.machine, memory_gb=0.001),
+        )  # fmt: skip
+        peaks.append(peak_of(with_limit, factor))
+    name = f"peak memory at {sizes.grid} samples and at four times as many, out of core"
+    ratio = peaks[0] / peaks[1]
+    yield Row("grid", name, f"{peaks[1]:.3g} GB", f"{peaks[0]:.3g} GB", 0, ratio, (ratio, ratio), 0.8)
+
+
+def peak_of(params: Params, factor: int) -> float:
+    """Gigabytes that a process of its own held at most while it stitched; extraction is done before, elsewhere."""
+    folder = Path(f"memory-{factor}")
+    folder.mkdir()
+    return _elsewhere(_prepared_in, folder, params) or _elsewhere(_peak_in, folder, params)
+
+
+def _elsewhere(function: Callable[[Path, Params], float], folder: Path, params: Params) -> float:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(function, folder, params).result()
+
+
+def _prepared_in(folder: Path, params: Params) -> float:
+    with contextlib.chdir(folder):
+        prepare(replace(params, machine=replace(params.machine, memory_gb=8)))
+    return 0.0
+
+
+def _peak_in(folder: Path, params: Params) -> float:
+    with contextlib.chdir(folder):
+        stitch.run(params, "a", "a", 0)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def task_loop(tasks: list[Cell]) -> list[float]:
+    """Accuracies of the cells, each trained and tested with both networks running whole."""
+    data = read_prepared(paths.dataset("images")).splits
+    held = {split: inputs(part) for split, part in data.items()}
+    networks = {name: read_network(name, 0, CPU) for name in MODELS if Path(paths.network(name, 0)).exists()}
+    return [_hooked_cell(cell, networks[cell.sender], networks[cell.receiver], held, data) for cell in tasks]
+
+
+def inputs(part: SplitData) -> Tensor:
+    return part.batch(slice(None), CPU)
+
+
+def _hooked_cell(
+    cell: Cell, sender: nn.Module, receiver: nn.Module, held: dict[str, Tensor], data: dict[str, SplitData]
+) -> float:
+    stitch_ = cell.stitch().train()
+    labels = torch.from_numpy(data["train"].labels)
+    feed = Feed(len(labels), lambda at, _: (held["train"][at], labels[at]))
+    seed = seed_for(cell.root_seed, "stitching", *cell.names())
+    other = receiver if receiver is not sender else read_network(cell.receiver, 0, CPU)
+    answer = hooked(sender, other, cell.sender_cut, cell.receiver_cut, stitch_)
+    fit(stitch_, lambda x, y: cross_entropy(answer(x), y), feed, cell.options.recipe, seed, "loop")
+    return tested(hooked(sender, other, cell.sender_cut, cell.receiver_cut, stitch_.eval()), held["test"], data["test"])
+
+
+def hooked(
+    sender: nn.Module, receiver: nn.Module, source: str, target: str, stitch_: nn.Module
+) -> Callable[[Tensor], Tensor]:
+    """Images → the receiver's answer to the stitched activations of the sender."""
+
+    def answer(images: Tensor) -> Tensor:
+        caught: list[Tensor] = []
+        catch = sender.get_submodule(source).register_forward_hook(lambda *call: caught.append(call[-1]))
+        put = receiver.get_submodule(target).register_forward_hook(lambda *_: stitch_(caught[0]))
+        with catch, put:
+            sender(images)
+            return receiver(images)
+
+    return answer
+
+
+@torch.inference_mode()
+def tested(answer: Callable[[Tensor], Tensor], images: Tensor, data: SplitData) -> float:
+    right = 0
+    for start in range(0, len(data), TEST_BATCH):
+        logits = answer(images[start : start + TEST_BATCH])
+        right += int((logits.argmax(1).numpy() == data.labels[start : start + TEST_BATCH]).sum())
+    return right / len(data)
+
+
+def direct_loop(tasks: list[Cell]) -> list[float]:
+    """A solve of its own for every pair, places as rows, the source resized to the target."""
+    data, network = read_prepared(paths.dataset("images")).splits, read_network("a", 0, CPU)
+    sender, images = tasks[0].source(), inputs(data["test"])
+    found = []
+    for cell in tasks:
+        x = torch.from_numpy(np.array(sender.rows("train", cell.sender_cut).read(0, len(data["train"]))))
+        y = np.array(sender.rows("train", cell.receiver_cut).read(0, len(data["train"])))
+        if x.shape[2:] != y.shape[2:]:
+            x = interpolate(x, size=y.shape[2:], mode="bilinear", align_corners=False)
+        flat_x, flat_y = (np.moveaxis(z, 1, -1).reshape(-1, z.shape[1]).astype(np.float64) for z in (x.numpy(), y))
+        solution = np.linalg.lstsq(np.column_stack([flat_x, np.ones(len(flat_x))]), flat_y)[0]
+        stitch_ = cell.stitch()
+        put(stitch_, solution)
+        other = read_network("a", 0, CPU)
+        answer = hooked(network, other, cell.sender_cut, cell.receiver_cut, stitch_.eval())
+        found.append(tested(answer, images, data["test"]))
+    return found
+
+
+def put(stitch_: Joining, solution: np.ndarray) -> None:
+    found = {"core.weight": torch.from_numpy(solution[:-1].T), "core.bias": torch.from_numpy(solution[-1])}
+    stitch_.load_state_dict(found, strict=False)
+
+
+def tails_alone(tasks: list[Cell]) -> None:
+    """The passes through each tail that no way of training through it can do without, in the same batches."""
+    for cell in tasks:
+        model = stage_cells.receiving(cell.receiver, 0, "images", "eval")
+        tail = folded(model.tail(model.cut(cell.receiver_cut)))
+        count = cell.source().rows("train", cell.sender_cut).shape[0]
+        for start in range(0, count, cell.options.batch):
+            size = min(cell.options.batch, count - start)
+            given = torch.zeros(size, *model.cut(cell.receiver_cut).shape, requires_grad=True)
+            tail(given).sum().backward()
+
+
+def single(part: str, name: str, ours: float, theirs: float, against: str, mark: float | None) -> Row:
+    """Of one run each: these take minutes, in which a machine's moods even out."""
+    return Row(part, name, seconds(ours), against, 0, theirs / ours, (theirs / ours, theirs / ours), mark)
