@@ -8,7 +8,7 @@ from pandas import DataFrame, Series
 from pipeline.errors import DataError
 from pipeline.figures.base import Evidence
 from pipeline.figures.tables import chosen, distinct, groups, series, summarised, where
-from pipeline.verdicts import BASELINES, MEANINGS, PAIR
+from pipeline.verdicts import BASELINES, MEANINGS, PAIR, UNINFORMATIVE
 
 KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective"]
 _DIGITS = 6  # of what is written; beyond these machines differ
@@ -123,17 +123,20 @@ def finding(cells: DataFrame, judged: DataFrame, ranks: Iterable[str], indices: 
 
 
 def _judged(judged: DataFrame) -> str:
-    parts = []
-    for (receiver, objective), rows in groups(judged, "receiver", "objective"):
-        counts = [f"{count} {name}" for name in MEANINGS if (count := series(rows, "verdict").tolist().count(name))]
-        parts.append(f"into {receiver} by {objective}, {', '.join(counts)}")
-    controls = sorted({name for names in judged["as_well"] for name in names.split()})
-    text = f"Verdicts on {len(judged)} pairs of cuts: {'; '.join(parts)}."
-    if not controls:
-        return text
-    said = {"noise": "clustered noise", "random": "an untrained sender", "probe": "a linear probe of the sender alone"}
-    told = ", ".join(said[name] for name in controls)
-    return f"{text} What reaches the receiver’s accuracy without what it takes to share anything: {told}."
+    parts = groups(judged, "receiver", "objective")
+    return " ".join(_judged_by(receiver, objective, rows) for (receiver, objective), rows in parts)
+
+
+def _judged_by(receiver: str, objective: str, rows: DataFrame) -> str:
+    verdicts = series(rows, "verdict").tolist()
+    counts = [f"{verdicts.count(name)} {name}" for name in MEANINGS if name in verdicts]
+    empty = {name for names in series(where(rows, verdict=UNINFORMATIVE), "as_well") for name in names.split()}
+    told = " or ".join(said for name, said in _EMPTY.items() if name in empty)
+    text = f"By the {objective} objective, of {len(rows)} stitches into {receiver}: {', '.join(counts)}."
+    return f"{text} Where they are uninformative, {told} reaches the receiver’s accuracy as well." if told else text
+
+
+_EMPTY = {"noise": "clustered noise", "random": "an untrained sender", "probe": "a linear probe of the sender alone"}
 
 
 def _counts(cells: DataFrame) -> str:
