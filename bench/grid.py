@@ -74,7 +74,8 @@ def study(sizes: Sizes, samples: int | None = None) -> Params:
         },
         "senders": list(MODELS), "receivers": ["a"],
         "stitch": {
-            **recipe, "data": "images", "map": "conv1x1", "pairs": "all", "sender_bn": "eval", "receiver_bn": "eval",
+            **recipe, "data": "images", "towards": "images", "map": "conv1x1", "pairs": "all",
+            "sender_bn": "eval", "receiver_bn": "eval",
             "dropout": False, "labels": {"classes": None, "offset": 0, "permutation": None},
         },
         "stitches": {"conv1x1": {"places": "bilinear"}},

@@ -12,6 +12,8 @@ Spectrum = Float[np.ndarray, " D"]
 Shape = tuple[int, ...]
 Json = dict[str, Any]
 
+PAINTED = 16  # test images of which cells keep what they paint, where they paint
+
 
 @runtime_checkable
 class Activations(Protocol):

@@ -23,6 +23,7 @@ from torch.fx.passes.shape_prop import ShapeProp
 from pipeline.arrays import Shape
 from pipeline.errors import ModelError, choices
 
+INPUT = "input"
 PROBE = 2  # batch size of the shape probe; a tensor whose first axis is not this is not a batch
 
 
@@ -85,7 +86,8 @@ class Cuttable:
         untouched = copy.deepcopy(model).eval()
         self._module, names = _trace(model)
         _probe(self._module, untouched, shape)
-        self._nodes: dict[str, fx.Node] = {}
+        self._shape = shape
+        self._nodes: dict[str, fx.Node] = {INPUT: _input(self._module.graph)}
         self._names = {name for found in names.values() for name in found}
         self.cuts: tuple[Cut, ...] = tuple(self._legal_cuts(names))
 
@@ -127,6 +129,9 @@ class Cuttable:
         return reason + choices(pattern, {name for cut in self.cuts for name in cut.names})
 
     def cut(self, name: str) -> Cut:
+        """By any of its names; `input` is the model's input, whose tail is all of it."""
+        if name == INPUT:
+            return Cut(INPUT, (), self._shape)
         return next(cut.called(name) for cut in self.cuts if name in cut.names)
 
     def front(self, cut: Cut) -> fx.GraphModule:
@@ -140,6 +145,13 @@ class Cuttable:
     def taps(self, cuts: Sequence[Cut]) -> fx.GraphModule:
         """inputs → the tensors at all of `cuts` in one pass, and last the model's output."""
         return self._part(None, [*(self._nodes[cut.name] for cut in cuts), _output(self._module.graph)], many=True)
+
+    def between(self, cut: Cut, end: Cut) -> fx.GraphModule | None:
+        """the tensor at `cut` → the tensor at `end`; None where that does not follow from this one."""
+        start, last = self._nodes[cut.name], self._nodes[end.name]
+        if start is last or any(node.op == "placeholder" for node in _needed([last], start) - {start}):
+            return None
+        return self._part(start, [last])
 
     def first_layer(self, cut: Cut) -> fx.GraphModule:
         """the tensor at `cut` → the output of the first convolution or linear layer after it.
@@ -254,8 +266,7 @@ def _probe(module: fx.GraphModule, untouched: nn.Module, shape: Shape) -> None:
 
 def _gateways(graph: fx.Graph) -> Iterator[fx.Node]:
     """The nodes that every path from the input to the output goes through, in order."""
-    start = next(node for node in graph.nodes if node.op == "placeholder")
-    end = _output(graph)
+    start, end = _input(graph), _output(graph)
     for node in graph.nodes:
         if (
             node.op not in ("placeholder", "get_attr", "output")
@@ -275,6 +286,10 @@ def _needed(ends: Iterable[fx.Node], stop: fx.Node | None) -> set[fx.Node]:
             found.add(node)
             waiting.extend([] if node is stop else node.all_input_nodes)
     return found
+
+
+def _input(graph: fx.Graph) -> fx.Node:
+    return next(node for node in graph.nodes if node.op == "placeholder")
 
 
 def _output(graph: fx.Graph) -> fx.Node:

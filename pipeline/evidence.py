@@ -11,8 +11,9 @@ import pandas
 from pandas import DataFrame
 
 from pipeline import paths
+from pipeline.arrays import PAINTED
 from pipeline.errors import DataError
-from pipeline.figures.base import SWATCH_CLASSES, SWATCHES, Evidence
+from pipeline.figures.base import SWATCH_CLASSES, SWATCHES, Evidence, Place
 from pipeline.figures.tables import distinct, where
 from pipeline.params import Params
 
@@ -27,6 +28,7 @@ def read_evidence(params: Params) -> Evidence:
     pairs = list(product(params.senders, params.receivers, params.seeds))
     similarity = _all(PAIR, map(paths.comparison, params.similarity))
     cells = _all(CELL, (paths.cells(*pair) for pair in pairs))
+    paintings = dict(_paintings(params))
     return Evidence(
         cells=cells,
         audits=_all(CELL, (paths.audit(*pair) for pair in pairs)),
@@ -36,6 +38,8 @@ def read_evidence(params: Params) -> Evidence:
         curves=pandas.concat(_curves(params), ignore_index=True),
         similarity=similarity,
         cuts={model: _cuts(model, similarity, cells) for model in params.models},
+        towards=params.stitch.towards,
+        **({"originals": _originals(params.stitch.data), "paintings": paintings} if paintings else {}),
         swatches={name: read_swatches(name) for name in params.datasets},
     )
 
@@ -53,6 +57,18 @@ def read_rows(path: Path, columns: list[str]) -> DataFrame:
     if missing:
         raise DataError(f"{path}: has no column {missing[0]}; delete it and run `dvc repro`")
     return table.reindex(columns=columns)
+
+
+def _originals(dataset: str) -> np.ndarray:
+    return np.array(np.load(paths.dataset(dataset) / "test" / "inputs.npy", mmap_mode="r")[:PAINTED])
+
+
+def _paintings(params: Params) -> Iterator[tuple[Place, np.ndarray]]:
+    """Names of files are those of cells: OBJECTIVE--CUT--CUT.npy."""
+    for sender, receiver in product(params.senders, params.receivers):
+        for path in sorted(paths.stitches(sender, receiver, params.seeds[0]).glob("*.npy")):
+            objective, source, target = path.stem.split("--")
+            yield (sender, receiver, objective, source, target), np.load(path)
 
 
 def read_swatches(dataset: str) -> dict[str, list[np.ndarray]]:

@@ -67,7 +67,7 @@ class Moments:
 
     def reduced(self, rank: int, free: "Map") -> "Map":
         """The best W of at most `rank`: the free one, seen in the first directions of what it predicts."""
-        predicted = free.weight @ self.source.products @ free.weight.T
+        predicted = free.weight @ self.cross  # the same as W (XX + ridge) Wᵀ, for W solves that for the cross products
         directions = np.linalg.eigh(predicted)[1][:, ::-1][:, :rank]
         weight = directions @ directions.T @ free.weight
         return Map(weight, self.mean - weight @ self.source.mean)

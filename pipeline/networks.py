@@ -10,6 +10,7 @@ from torch import nn
 from pipeline import paths
 from pipeline.errors import DataError
 from pipeline.models import ARCHITECTURES
+from pipeline.models.base import Architecture
 from pipeline.norms import expect
 from pipeline.params import BaseRecipe
 from pipeline.prepared import SplitData
@@ -34,10 +35,12 @@ class Plan:
     weights: str
     weights_file: str | None  # digest of the file, where weights come from one
 
+    def variant(self) -> Architecture:
+        return build_kind(f"models.{self.model}.architecture", ARCHITECTURES, self.architecture)
+
     def network(self, seed: int) -> nn.Module:
         """A freshly initialised network."""
-        architecture = build_kind(f"models.{self.model}.architecture", ARCHITECTURES, self.architecture)
-        return initialise(architecture, self.shape, self.classes, seed)
+        return initialise(self.variant(), self.shape, self.classes, seed)
 
 
 def read_plan(model: str) -> Plan:

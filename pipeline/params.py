@@ -121,8 +121,9 @@ class Stitching(Recipe):
     """Which cells there are, and the recipe of those found by gradient descent."""
 
     data: str  # the dataset that stitches are trained and tested on
+    towards: str  # the receiver's own data: the same, where its activations are to be of the same samples
     map: str  # a name in `stitches`
-    pairs: Literal["matching", "all"]  # each cut into its namesake, or every cut into every cut
+    pairs: Literal["matching", "all", "input"]  # each cut into its namesake, every one, or the receiver's input
     sender_bn: Norms  # whose statistics the sender's BatchNorms go by
     receiver_bn: Norms
     dropout: bool  # whether dropout in the frozen parts drops while a stitch is trained
@@ -240,6 +241,7 @@ def problems(params: Params) -> Iterator[ParamsError]:
         ("senders", params.senders, params.models),
         ("receivers", params.receivers, params.models),
         ("stitch.data", [params.stitch.data], params.extract.datasets),
+        ("stitch.towards", [params.stitch.towards], params.extract.datasets),
         ("stitch.map", [params.stitch.map], params.stitches),
     ):
         for name in names:

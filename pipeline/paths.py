@@ -21,6 +21,7 @@ ACTIVATIONS = Path("cache/activations")
 CELLS = Path("cache/cells")
 AUDITS = Path("cache/audits")
 CONTROLS = Path("cache/controls")
+STITCHES = Path("cache/stitches")
 UNSTITCHED = Path("cache/unstitched")
 
 
@@ -56,7 +57,7 @@ def statistics(model: str, seed: int, dataset: str) -> Path:
 
 
 def stitches(sender: str, receiver: str, seed: int) -> Path:
-    return Path("cache/stitches") / sender / receiver / str(seed)
+    return STITCHES / sender / receiver / str(seed)
 
 
 def cells(sender: str, receiver: str, seed: int) -> Path:

@@ -204,8 +204,10 @@ def _wide(rows: DataFrame, keys: list[str]) -> DataFrame:
 def _unstitched(evidence: Evidence) -> DataFrame:
     """Of each network on each dataset, with its own statistics and with recalibrated ones."""
     names = {"accuracy": "unstitched", "recalibrated_accuracy": "recalibrated"}
-    rows = chosen(evidence.networks, evidence.networks["measure"].isin(list(names)))
-    return _wide(rows, ["model", "seed", "data"]).rename(columns={"model": "receiver", **names})
+    rows = where(chosen(evidence.networks, evidence.networks["measure"].isin(list(names))), data=evidence.home)
+    return _wide(rows.assign(data=evidence.data), ["model", "seed", "data"]).rename(
+        columns={"model": "receiver", **names}
+    )
 
 
 def _similarities(evidence: Evidence) -> DataFrame:

@@ -42,11 +42,14 @@ EMPTY = ("random", "noise", "probe")
 
 NOT, OPEN, UNINFORMATIVE, COMPATIBLE = "not compatible", "open", "uninformative", "compatible"
 MEANINGS = {
-    COMPATIBLE: "reaches the receiver’s own accuracy, and no empty control does",
-    UNINFORMATIVE: "reaches the receiver’s own accuracy, and so does what shares nothing with the pair",
+    COMPATIBLE: "reaches the receiver’s own accuracy, and is better than every empty control",
+    UNINFORMATIVE: "reaches the receiver’s own accuracy, and an empty control does as well as it",
     OPEN: "too few seeds or images to tell whether it reaches the receiver’s own accuracy",
     NOT: "stays below the receiver’s own accuracy",
 }
+
+
+UNCONTROLLED = "there is no empty control to hold it against, or too little to tell whether it reaches the receiver"
 
 
 def comparisons(cells: DataFrame, rules: Verdicts) -> DataFrame:
@@ -133,29 +136,30 @@ def verdicts(held: DataFrame, margin: float) -> DataFrame:
         as_well = [name for name, against in empty.items() if against["high"] <= margin]
         unsure = [name for name, against in empty.items() if against["low"] <= margin < against["high"]]
         share = by_recalibration(by)
-        verdict = _verdict(by["unstitched"]["outcome"], as_well, unsure)
-        text = _words(verdict, as_well, unsure, share)
+        verdict = _verdict(by["unstitched"]["outcome"], as_well, unsure, bool(empty))
+        text = _words(verdict, as_well, unsure, share) if empty or verdict != OPEN else UNCONTROLLED
         rows.append([*pair, verdict, " ".join(as_well), share, text])
-    return DataFrame(rows, columns=[*PAIR, "verdict", "as_well", "by_recalibration", "words"])
+    table = DataFrame(rows, columns=[*PAIR, "verdict", "as_well", "by_recalibration", "words"])
+    return table.astype({"by_recalibration": float})  # empty where there is no gain
 
 
-def _verdict(against_receiver: str, as_well: list[str], unsure: list[str]) -> str:
+def _verdict(against_receiver: str, as_well: list[str], unsure: list[str], controlled: bool) -> str:
     if against_receiver in ("below", OPEN):
         return NOT if against_receiver == "below" else OPEN
     if as_well:
         return UNINFORMATIVE
-    return OPEN if unsure else COMPATIBLE
+    return OPEN if unsure or not controlled else COMPATIBLE
 
 
 def by_recalibration(by: dict[Any, dict[Any, Any]]) -> float | None:
-    """The share of the gain over the unstitched receiver that recalibrating its BatchNorms brings without any stitch.
+    """What recalibrating its BatchNorms brings the unstitched receiver, as a share of the stitch's gain over it.
 
-    None where there is no gain that the interval tells from none.
+    Above 1 where recalibration alone does better than the stitch; None where the interval tells no gain from none.
     """
     if "recalibrated" not in by or by["unstitched"]["low"] <= 0:
         return None
     brought = by["recalibrated"]["of_baseline"] - by["unstitched"]["of_baseline"]
-    return min(1.0, max(0.0, brought / by["unstitched"]["difference"]))
+    return max(0.0, brought / by["unstitched"]["difference"])
 
 
 def _words(verdict: str, as_well: list[str], unsure: list[str], share: float | None) -> str:

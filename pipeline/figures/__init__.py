@@ -4,6 +4,7 @@ FIGURES = {
     "accuracy_by_cut": "pipeline.figures.accuracy_by_cut:AccuracyByCut",
     "cka": "pipeline.figures.cka:CKA",
     "learning_curves": "pipeline.figures.learning_curves:LearningCurves",
+    "paintings": "pipeline.figures.paintings:Paintings",
     "rank_by_cut": "pipeline.figures.rank_by_cut:RankByCut",
     "swatches": "pipeline.figures.swatches:Swatches",
 }

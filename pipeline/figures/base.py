@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +13,9 @@ from pipeline.errors import ParamsError, choices
 from pipeline.figures.tables import distinct, where
 
 SWATCHES, SWATCH_CLASSES = 4, 20  # images of a class, and classes of a dataset, that figures are given
+
+
+Place = tuple[str, str, str, str, str]  # sender, receiver, objective, sender's cut, receiver's cut
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,9 @@ class Evidence:
     curves      model seed epoch rate loss
     similarity  data model seed cut other_model other_seed other_cut measure value
     cuts        of each model, in its own order
+    originals   the first test images of the cells' dataset, N × C × H × W bytes
+    paintings   what cells make of those, where they make images: by (sender, receiver, objective,
+                sender_cut, receiver_cut), of the first seed
     swatches    of each dataset, the first SWATCHES images (H × W × C bytes) of each of its first
                 SWATCH_CLASSES classes, by class name
     """
@@ -41,11 +47,19 @@ class Evidence:
     similarity: DataFrame
     cuts: dict[str, list[str]]
     swatches: dict[str, dict[str, list[np.ndarray]]]
+    towards: str = ""  # the receivers' own dataset, where that is another than the senders'
+    originals: np.ndarray = field(default_factory=lambda: np.empty((0, 3, 1, 1), np.uint8))
+    paintings: dict[Place, np.ndarray] = field(default_factory=dict)
 
     @property
     def data(self) -> str:
         """The dataset that the cells were trained and tested on."""
         return distinct(self.cells, "data")[0]
+
+    @property
+    def home(self) -> str:
+        """The dataset on which receivers are held against their stitches."""
+        return self.towards or self.data
 
 
 class Figure(ABC):

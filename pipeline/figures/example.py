@@ -30,6 +30,8 @@ def example_evidence() -> Evidence:
         similarity=DataFrame(_similarity(chance), columns=_PAIR),
         cuts={model: list(CUTS) for model in MODELS},
         swatches={model: _images(chance, 1 if model == "bw" else 3) for model in MODELS},
+        originals=_pictures(chance, 3),
+        paintings={(sender, "digit", "task", "layer4", "input"): _pictures(chance, 1) for sender in MODELS[:2]},
     )
 
 
@@ -95,6 +97,10 @@ def _similarity(chance: np.random.Generator) -> list[tuple]:
         value = 1.0 if one == other else near * (0.9 if one[0] == other[0] else 0.6) - chance.uniform(0, 0.05)
         rows.append(("correlated", *one, *other, "linear_cka", value))
     return rows
+
+
+def _pictures(chance: np.random.Generator, channels: int) -> np.ndarray:
+    return chance.integers(0, 256, (8, channels, 28, 28), dtype=np.uint8)
 
 
 def _images(chance: np.random.Generator, channels: int) -> dict[str, list[np.ndarray]]:

@@ -1,6 +1,7 @@
 """Architectures: what a network is built from, before it has learnt anything."""
 
 ARCHITECTURES = {
+    "autoencoder": "pipeline.models.autoencoder:Autoencoder",
     "lenet": "pipeline.models.lenet:LeNet",
     "small_resnet": "pipeline.models.small_resnet:SmallResNet",
     "timm_model": "pipeline.models.timm_model:TimmModel",

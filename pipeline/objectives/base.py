@@ -30,6 +30,9 @@ class Joint:
     target: Callable[[int | None], Source]  # the target's own
     descend: Callable[[nn.Module, Loss, Towards], None]  # trains a module in place, by the study's recipe
     weight_decay: float  # of that recipe
+    painter: nn.Module | None  # from the receiver's cut to the image it makes, where it makes one
+    images: Callable[[Tensor], Tensor]  # of the receiver's own data, one at random for each of the labels
+    others: Callable[[int], Tensor]  # so many of the receiver's activations on its own data, at random
 
 
 class Objective(ABC):
@@ -46,9 +49,23 @@ class Objective(ABC):
         return False
 
     @property
+    def paints(self) -> bool:
+        """Whether the receiver must make images."""
+        return False
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is found from moments alone."""
+        return False
+
+    @property
     def descends(self) -> bool:
         """Whether the recipe moves its result."""
         return True
+
+    @property
+    def starts_at_identity(self) -> bool:
+        return False
 
     @abstractmethod
     def fit(self, stitch: nn.Module, joint: Joint) -> None:

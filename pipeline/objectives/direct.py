@@ -30,6 +30,10 @@ class Direct(Objective):
                 raise ValueError(f"{name}: is {value}; it should be {least} or more, or null for all")
 
     @property
+    def closed(self) -> bool:
+        return True
+
+    @property
     def descends(self) -> bool:
         return False
 

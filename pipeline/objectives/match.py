@@ -13,12 +13,16 @@ class Match(Objective):
     """Matching by descent: the mean squared distance to the receiver's own activations (Hernandez et al. 2022).
 
     The mean runs over features too, so each feature's error weighs one in as many as there are, while
-    weight decay does not: on wide layers it dominates. `exact` is where the descent ends: ridge regression with the
-    recipe's weight decay on the weights, in closed form. (By descent, decay also pulls at the bias unless the
-    recipe spares vectors.)
+    weight decay does not: on wide layers it dominates. `exact` is ridge regression with the recipe's weight decay on
+    the weights, in closed form: where the descent of a `conv1x1` ends if the recipe spares vectors from decay. Other
+    stitches write their map down in other parameters, on which decay means something else.
     """
 
     by: Literal["descent", "exact"]
+
+    @property
+    def closed(self) -> bool:
+        return self.by == "exact"
 
     def fit(self, stitch: nn.Module, joint: Joint) -> None:
         assert isinstance(stitch, Stitching)

@@ -28,6 +28,10 @@ class Task(Objective):
     def labelled(self) -> bool:
         return True
 
+    @property
+    def starts_at_identity(self) -> bool:
+        return self.start == "identity"
+
     def fit(self, stitch: nn.Module, joint: Joint) -> None:
         assert isinstance(stitch, Stitching)
         if self.start == "identity":

@@ -25,9 +25,8 @@ from pipeline.ranks.base import Rank
 from pipeline.reading import tensor
 from pipeline.registry import build
 from pipeline.spectra import spectrum
-from pipeline.stages.cells import KEYS, Cell, cells, csv, kept, receiving
+from pipeline.stages.cells import KEYS, Cell, cells, csv, kept, own_activations, receiving
 from pipeline.stages.making import TEST_BATCH, loaded
-from pipeline.store import open_store
 
 
 def run(params: Params, sender: str, receiver: str, seed: int) -> None:
@@ -41,7 +40,7 @@ def audit(cell: Cell, ranks: dict[str, Rank]) -> Iterator[dict[str, Any]]:
     spectra = {
         "": _seen(cell),
         "receiver_": receiver_spectrum(
-            cell.receiver, cell.seed, cell.data, cell.receiver_cut, cell.options.receiver_bn, cell.device
+            cell.receiver, cell.seed, cell.towards, cell.receiver_cut, cell.options.receiver_bn, cell.device
         ),
     }
     for name, rank in ranks.items():
@@ -53,7 +52,7 @@ def _seen(cell: Cell) -> Spectrum:
     """Of what the receiver's first layer makes of what the stitch gives it."""
     device = choose(cell.device)
     parts = loaded(cell, device)
-    model = receiving(cell.receiver, cell.seed, cell.data, cell.options.receiver_bn)
+    model = receiving(cell.receiver, cell.seed, cell.towards, cell.options.receiver_bn)
     layer = model.first_layer(model.cut(cell.receiver_cut))
     if cell.options.receiver_bn == "batch":
         layer = copy.deepcopy(layer)
@@ -64,8 +63,8 @@ def _seen(cell: Cell) -> Spectrum:
 @lru_cache
 def receiver_spectrum(receiver: str, seed: int, data: str, cut: str, mode: str, device: str) -> Spectrum:
     """Of what the receiver's first layer makes of its own activations."""
-    model, store = receiving(receiver, seed, data, mode), open_store(receiver, seed, data, kept(mode))
-    return spectrum(through(model.first_layer(model.cut(cut)), store.rows("test", cut), choose(device)))
+    model, own = receiving(receiver, seed, data, mode), own_activations(receiver, seed, data, kept(mode))
+    return spectrum(through(model.first_layer(model.cut(cut)), own.rows("test", cut), choose(device)))
 
 
 @torch.inference_mode()

@@ -14,27 +14,30 @@ from typing import Any, TypeVar
 
 import pandas
 import torch
+from torch import nn
 
 from pipeline import paths
 from pipeline.arrays import Sender
 from pipeline.atomic import digest
-from pipeline.cutting import Cuttable
+from pipeline.cutting import INPUT, Cuttable
 from pipeline.errors import ParamsError, StoreError
 from pipeline.imports import closure, code_digest
 from pipeline.networks import read_network, read_plan
 from pipeline.objectives import OBJECTIVES
 from pipeline.objectives.base import Objective
 from pipeline.params import Params, Stitching
+from pipeline.prepared import read_prepared
 from pipeline.randomness import seed_for, seeded
 from pipeline.registry import build
 from pipeline.relabelling import relabelled
+from pipeline.senders import WithInput
 from pipeline.stitches import STITCHES
 from pipeline.stitches.base import Joining, Stitch
 from pipeline.store import Store, open_store
 from pipeline.weights import weights_digest
 
 KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective"]
-_ELSEWHERE = ("device", "memory", "options")  # what moves no number, or is in the key in part
+_ELSEWHERE = ("device", "memory", "options", "extraction")  # what moves no number, or is in the key in part
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Cell:
     sender: str
     receiver: str
     seed: int
-    data: str
+    data: str  # the sender's
     sender_cut: str
     receiver_cut: str
     map: str
@@ -71,6 +74,10 @@ class Cell:
     @property
     def file(self) -> str:
         return f"{self.objective}--{self.sender_cut}--{self.receiver_cut}.safetensors"
+
+    @property
+    def painting(self) -> str:
+        return str(Path(self.file).with_suffix(".npy"))
 
     @property
     def made(self) -> Path:
@@ -101,9 +108,15 @@ class Cell:
         """What the sender gives, under the labels of this study."""
         return _named(self.held_source(), self)
 
+    @property
+    def towards(self) -> str:
+        """The receiver's own data."""
+        return self.options.towards
+
     def target(self) -> Sender:
-        """What the receiver has of its own at its cuts, on the same samples."""
-        return _named(receiving_store(self), self)
+        """What the receiver has of its own at its cuts; of the same samples, if its data are the sender's."""
+        store = receiving_store(self)
+        return _named(store, self) if self.towards == self.data else store
 
     def held_source(self) -> Sender:
         return _store(self.sender, self.seed, self.data, kept(self.options.sender_bn))
@@ -118,8 +131,12 @@ def kept(mode: str) -> str:
     return "eval" if mode == "eval" else "recalibrated"
 
 
-def receiving_store(cell: Cell) -> Store:
-    return _store(cell.receiver, cell.seed, cell.data, kept(cell.options.receiver_bn))
+def receiving_store(cell: Cell) -> Sender:
+    return own_activations(cell.receiver, cell.seed, cell.towards, kept(cell.options.receiver_bn))
+
+
+def own_activations(receiver: str, seed: int, data: str, mode: str) -> Sender:
+    return WithInput(_store(receiver, seed, data, mode), read_prepared(paths.dataset(data)))
 
 
 def _named(sender: Sender, cell: Cell) -> Sender:
@@ -153,7 +170,7 @@ def cells(params: Params, sender: str, receiver: str, seed: int) -> list[Cell]:
     """All cells of the pair, in the order of cuts, then objectives; each known to be joinable."""
     options = params.stitch
     given = _store(sender, seed, options.data, kept(options.sender_bn))
-    taken = _store(receiver, seed, options.data, kept(options.receiver_bn))
+    taken = _store(receiver, seed, options.towards, kept(options.receiver_bn))
     origins = {name: origin([given.digest, taken.digest], options.map, name) for name in params.objectives}
     pairs = matched(given, taken, options.pairs)
     return [known(Cell(**facts)) for facts in planned(params, sender, receiver, seed, pairs, origins)]
@@ -178,21 +195,56 @@ def planned(
 
 
 def known(cell: AnyCell) -> AnyCell:
-    """`cell`, if its stitch can be built."""
-    cell.stitch()
+    """`cell`, if its stitch can be built and its objective has what it needs."""
+    stitch, objective = cell.stitch(), cell.built_objective()
+    if objective.starts_at_identity:
+        try:
+            stitch.begin_at_identity()
+        except ValueError as error:
+            where = f"objectives.{cell.objective}.start: {cell.sender}/{cell.sender_cut} to {cell.receiver}"
+            raise ParamsError(f"{where}/{cell.receiver_cut}: {error}; use random or direct") from error
+    if objective.paired and cell.towards != cell.data:
+        raise ParamsError(
+            f"objectives.{cell.objective}: needs the receiver's activations on the sender's samples; "
+            f"set stitch.towards to {cell.data}, or leave it out"
+        )
+    if objective.paints and painter(cell) is None:
+        raise ParamsError(
+            f"objectives.{cell.objective}: {cell.receiver} makes no image after {cell.receiver_cut}; "
+            "it should be an autoencoder, cut before its decoder's end"
+        )
     return cell
 
 
-def origin(digests: Sequence[str], kind: str, objective: str) -> str:
+def painter(cell: Cell) -> nn.Module | None:
+    """From the receiver's cut to the image it makes; nothing to do at its input, None where it makes none."""
+    if cell.receiver_cut == INPUT:
+        return nn.Identity()
+    image = read_plan(cell.receiver).variant().image
+    if not image:
+        return None
+    model = receiving(cell.receiver, cell.seed, cell.towards, cell.options.receiver_bn)
+    return model.between(model.cut(cell.receiver_cut), model.cut(image))
+
+
+def origin(digests: Sequence[str], kind: str, objective: str, *more: str) -> str:
     """Digest of what is stitched (and so of the weights) and of the code that a cell's numbers come from."""
-    modules = ["pipeline.stages.making", STITCHES[kind].partition(":")[0], OBJECTIVES[objective].partition(":")[0]]
+    modules = [
+        "pipeline.stages.making",
+        STITCHES[kind].partition(":")[0],
+        OBJECTIVES[objective].partition(":")[0],
+        *more,
+    ]
     return digest(list(digests), code_digest(closure(*modules)))
 
 
 def matched(sender: Store, receiver: Store, pairs: str) -> Sequence[tuple[str, str]]:
     """Pairs of a sender's cut and a receiver's."""
-    for field in ("inputs", "samples"):
-        receiver.expect(**{field: getattr(sender.identity, field)})
+    if sender.identity.dataset == receiver.identity.dataset:
+        for field in ("inputs", "samples"):
+            receiver.expect(**{field: getattr(sender.identity, field)})
+    if pairs == "input":
+        return [(source, INPUT) for source in sender.cuts]
     if pairs == "all":
         return [(source, target) for source in sender.cuts for target in receiver.cuts]
     same = [(cut, cut) for cut in sender.cuts if cut in receiver.cuts]
@@ -202,10 +254,10 @@ def matched(sender: Store, receiver: Store, pairs: str) -> Sequence[tuple[str, s
 
 
 def groups(tasks: Sequence[Cell]) -> list[list[Cell]]:
-    """Cells that share a factorisation together: those of one sender's cut that do not descend."""
+    """Cells that share a factorisation together: those of one sender's cut that are found in closed form."""
     found: dict[tuple[str, ...], list[Cell]] = {}
     for cell in tasks:
-        alone = (cell.receiver_cut,) if cell.built_objective().descends else ()
+        alone = () if cell.built_objective().closed else (cell.receiver_cut,)
         found.setdefault((cell.sender_cut, cell.objective, *alone), []).append(cell)
     return list(found.values())
 

@@ -15,6 +15,7 @@ from pipeline.errors import DataError, ParamsError, PipelineError, choices
 from pipeline.figures import FIGURES
 from pipeline.models import ARCHITECTURES
 from pipeline.objectives import OBJECTIVES
+from pipeline.objectives.base import Objective
 from pipeline.params import Params, problems
 from pipeline.ranks import RANKS
 from pipeline.registry import Table, build, build_kind, lookup
@@ -115,13 +116,14 @@ def _networks(params: Params) -> Iterator[PipelineError]:
     if all(found.values()):
         lost = [pattern for pattern in strange[0] if all(pattern in other for other in strange)]
         yield from (ParamsError(strange[0][pattern]) for pattern in lost)
-        size = datasets[params.stitch.data].shape()
-        cuts = {
-            n: found[m.architecture, size, len(datasets[m.dataset].classes(root))] for n, m in params.models.items()
-        }
-        yield from _joints(params, cuts)
-        yield from _labels(params, {name: len(datasets[m.dataset].classes(root)) for name, m in params.models.items()},
-                           len(datasets[params.stitch.data].classes(root)))  # fmt: skip
+        counts = {name: len(datasets[model.dataset].classes(root)) for name, model in params.models.items()}
+        given, taken = (
+            {n: found[m.architecture, datasets[data].shape(), counts[n]] for n, m in params.models.items()}
+            for data in (params.stitch.data, params.stitch.towards)
+        )
+        yield from _joints(params, given, taken, datasets[params.stitch.towards].shape())
+        yield from _pairs(params)
+        yield from _labels(params, counts, len(datasets[params.stitch.data].classes(root)))
 
 
 def _labels(params: Params, told_apart: dict[str, int], there: int) -> Iterator[PipelineError]:
@@ -158,22 +160,38 @@ def _cuts(
     return tuple((cut.name, cut.shape) for cut in cuts)
 
 
-def _joints(params: Params, cuts: dict[str, Cuts]) -> Iterator[PipelineError]:
+def _joints(params: Params, given: dict[str, Cuts], taken: dict[str, Cuts], size: Size) -> Iterator[PipelineError]:
     """Whether the map can join what each sender gives to what each receiver takes."""
     from pipeline.stitches.base import Stitch
 
     variant: Stitch = build(
         f"stitches.{params.stitch.map}", STITCHES, params.stitch.map, params.stitches[params.stitch.map]
     )
-    matching = params.stitch.pairs == "matching"
     for sender, receiver in product(params.senders, params.receivers):
-        pairs = [(a, b) for a, b in product(cuts[sender], cuts[receiver]) if a[0] == b[0] or not matching]
+        into: Cuts = (("input", size),) if params.stitch.pairs == "input" else taken[receiver]
+        pairs = [(a, b) for a, b in product(given[sender], into) if a[0] == b[0] or params.stitch.pairs != "matching"]
         if not pairs:
             yield ParamsError(f"stitch.pairs: {sender} and {receiver} have no cut of one name; use all")
-        for (source, given), (target, taken) in pairs:
+        for (source, shape), (target, wanted) in pairs:
             try:
-                variant.build(given, taken)
+                variant.build(shape, wanted)
             except ValueError as error:
                 yield ParamsError(
                     f"stitch.map: {sender}/{source} to {receiver}/{target}: {error}; choose other cuts or another map"
                 )
+
+
+def _pairs(params: Params) -> Iterator[PipelineError]:
+    """Whether each objective has beside the sender's activations what it needs."""
+    for name, options in params.objectives.items():
+        objective: Objective = build(f"objectives.{name}", OBJECTIVES, name, options)
+        if objective.paired and params.stitch.data != params.stitch.towards:
+            yield ParamsError(
+                f"objectives.{name}: needs the receiver's activations on the sender's samples; "
+                f"set stitch.towards to {params.stitch.data}, or leave it out"
+            )
+        if objective.paints and params.stitch.pairs != "input":
+            for receiver in params.receivers:
+                architecture = params.architectures[params.models[receiver].architecture]
+                if not build_kind(f"architectures.{receiver}", ARCHITECTURES, architecture).image:
+                    yield ParamsError(f"objectives.{name}: {receiver} makes no image; it should be an autoencoder")

@@ -28,7 +28,7 @@ from pipeline.stages.cells import Cell, csv, groups, kept, known, origin, planne
 from pipeline.stages.extract import inputs, store
 from pipeline.stages.making import done, make
 from pipeline.stages.stitch import rows
-from pipeline.store import Store, open_store
+from pipeline.store import Identity, Store, open_store
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,9 @@ def run(params: Params, receiver: str, seed: int) -> None:
 
 
 def senders(params: Params) -> Iterator[str]:
-    """Names of the controls that are stitched."""
+    """Names of the controls that are stitched; what is painted into an input is held against none."""
+    if params.stitch.pairs == "input":
+        return
     for name, options in params.controls.items():
         control = build(f"controls.{name}", CONTROLS, name, options)
         if isinstance(control, Control):
@@ -76,13 +78,14 @@ def cells(params: Params, name: str, receiver: str, seed: int) -> list[ControlCe
     control: Control = build(f"controls.{name}", CONTROLS, name, params.controls[name])
     objectives = {n: build(f"objectives.{n}", OBJECTIVES, n, o) for n, o in params.objectives.items()}
     possible = [n for n, objective in objectives.items() if control.paired or not objective.paired]
-    taken = open_store(receiver, seed, params.stitch.data, kept(params.stitch.receiver_bn))
+    taken = open_store(receiver, seed, params.stitch.towards, kept(params.stitch.receiver_bn))
     more = {"control_options": params.controls[name], "extraction": params.extract}
     pairs = [(cut, cut) for cut in taken.cuts]
     drafts = planned(params, name, receiver, seed, pairs, dict.fromkeys(possible, ""))
     found = [ControlCell(**facts, **more) for facts in drafts]
     digests = [found[0].held_source().digest, taken.digest] if found else []
-    return [replace(known(cell), origin=origin(digests, cell.map, cell.objective)) for cell in found]
+    module = CONTROLS[name].partition(":")[0]
+    return [replace(known(cell), origin=origin(digests, cell.map, cell.objective, __name__, module)) for cell in found]
 
 
 def _sender(cell: ControlCell) -> Sender:
@@ -98,9 +101,10 @@ def _untrained(cell: ControlCell, seed: int) -> Store:
         device, data = choose(cell.device), read_prepared(paths.dataset(cell.data))
         network = read_plan(cell.receiver).network(seed).requires_grad_(False).eval().to(device)
         if kept(cell.options.sender_bn) == "recalibrated":
-            network = recalibrated(network, inputs(data, cell.extraction.batch, device))
-        taken = receiving_store(cell).identity
-        identity = replace(taken, model=f"{cell.receiver}, untrained")
+            network = recalibrated(network, inputs(data, device))
+        options = cell.extraction
+        name = f"{cell.receiver}, untrained"
+        identity = Identity(name, cell.seed, cell.data, "", data.digest, data.samples, options.layout, options.dtype)
         store(network, identity, data, cell.extraction, cell.memory / 1e9, folder, device)
     return _opened(folder)
 

@@ -38,13 +38,14 @@ from pipeline.weights import save_tensors, weights_digest
 
 log = logging.getLogger(__name__)
 
+RECALIBRATION = 256  # images of a batch, at most; their statistics depend on it, so that it is no setting
 MEASURES = {"eval": "accuracy", "recalibrated": "recalibrated_accuracy"}
 
 
 def run(params: Params, name: str, seed: int, dataset: str) -> None:
     device, data = choose(params.machine.device), read_prepared(paths.dataset(dataset))
     network = read_network(name, seed, device)
-    networks = {"eval": network, "recalibrated": recalibrated(network, inputs(data, params.extract.batch, device))}
+    networks = {"eval": network, "recalibrated": recalibrated(network, inputs(data, device))}
     save_tensors(statistics(networks["recalibrated"].cpu()), paths.statistics(name, seed, dataset))
     identity = Identity(name, seed, dataset, "", data.digest, data.samples, params.extract.layout, params.extract.dtype)
     rows = []
@@ -68,13 +69,13 @@ def modes(stitch: Stitching) -> list[str]:
     return ["eval"] + ["recalibrated"] * ({stitch.sender_bn, stitch.receiver_bn} != {"eval"})
 
 
-def inputs(data: Prepared, batch: int, device: torch.device) -> Iterator[Tensor]:
-    """Of the training split, mixed: a batch of one class would have that class's statistics."""
+def inputs(data: Prepared, device: torch.device) -> Iterator[Tensor]:
+    """Of the training split, mixed, for a batch of one class would have that class's statistics; none alone."""
     rows = data.splits["train"]
     order = generator(0, "recalibration", data.digest).permutation(len(rows))
-    starts = range(0, len(rows), batch)
-    for start in progress(starts, len(starts), f"recalibrating on {data.name}", "batches"):
-        yield rows.batch(np.sort(order[start : start + batch]), device)
+    parts = np.array_split(order, -(-len(order) // RECALIBRATION))
+    for part in progress(parts, len(parts), f"recalibrating on {data.name}", "batches"):
+        yield rows.batch(np.sort(part), device)
 
 
 def store(

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -11,18 +11,19 @@ from torch import Tensor, fx, nn
 from torch.nn.functional import cross_entropy
 
 from pipeline import paths
-from pipeline.arrays import Activations, Labels, Rows, Shape
-from pipeline.atomic import write_json
+from pipeline.arrays import PAINTED, Activations, Labels, Rows, Shape
+from pipeline.atomic import replacing, write_json
 from pipeline.devices import choose
 from pipeline.folding import folded
 from pipeline.moments import Moments, Source, moments, own_moments
+from pipeline.networks import read_plan
 from pipeline.norms import expect, live, statistics
 from pipeline.objectives.base import Joint, Loss, Towards
 from pipeline.prepared import SplitData, read_prepared
 from pipeline.randomness import generator, seed_for
 from pipeline.reading import batches_of, tensor
 from pipeline.relabelling import Picked
-from pipeline.stages.cells import Cell, receiving
+from pipeline.stages.cells import Cell, painter, receiving, receiving_store
 from pipeline.stitches.base import Joining
 from pipeline.training import Batch, Feed, fit
 from pipeline.training import Source as Batches
@@ -70,10 +71,10 @@ class Parts:
 def assembled(cell: Cell, device: torch.device) -> Parts:
     """With a fresh stitch, all else as it is before that is trained. Parts whose statistics will move are copies."""
     options = cell.options
-    receiver = receiving(cell.receiver, cell.seed, cell.data, options.receiver_bn)
+    receiver = receiving(cell.receiver, cell.seed, cell.towards, options.receiver_bn)
     tail = receiver.tail(receiver.cut(cell.receiver_cut))
     front = None
-    if cell.online():
+    if cell.online() and not cell.built_objective().paired:
         sender = receiving(cell.sender, cell.seed, cell.data, "eval")
         front = _own(sender.front(sender.cut(cell.sender_cut))).to(device)
     if options.receiver_bn == "batch" or options.dropout:
@@ -116,6 +117,9 @@ def _make(cell: Cell, shared: "Pairings") -> None:
         lambda samples: shared.target(cell, samples),
         lambda module, loss, towards: _descend(cell, parts, module, loss, towards, device),
         cell.options.weight_decay,
+        _placed(painter(cell) if objective.paints else None, device),
+        partial(_images, _by_class(cell), read_prepared(paths.dataset(cell.towards)).splits["train"], device),
+        partial(_others, cell.target().rows("train", cell.receiver_cut), device),
     )
     objective.fit(parts.stitch, joint)
     parts.stitch.eval()
@@ -123,7 +127,46 @@ def _make(cell: Cell, shared: "Pairings") -> None:
     scores = test(parts, parts.given(cell, device), cell.source().labels("test"), device)
     scores["labelled"] = float(objective.labelled)
     parts.save(cell)
+    _paint(cell, parts, device)
     write_json(cell.folder / "scores.json", scores)  # last: a cell with scores is done
+
+
+def _placed(module: nn.Module | None, device: torch.device) -> nn.Module | None:
+    return None if module is None else module.requires_grad_(False).to(device)
+
+
+def _by_class(cell: Cell) -> list[np.ndarray]:
+    """Numbers of the receiver's own training images, by class."""
+    labels = cell.target().labels("train") if cell.towards == cell.data else receiving_store(cell).labels("train")
+    return [np.flatnonzero(labels == label) for label in range(read_plan(cell.receiver).classes)]
+
+
+def _images(by_class: list[np.ndarray], images: SplitData, device: torch.device, labels: Tensor) -> Tensor:
+    """One at random for each of the labels; torch's global generator is the epoch's own."""
+    drawn = torch.rand(len(labels)).tolist()
+    numbers = [by_class[y][int(draw * len(by_class[y]))] for y, draw in zip(labels.tolist(), drawn, strict=True)]
+    return images.batch(np.array(numbers), device)
+
+
+def _others(rows: Activations, device: torch.device, count: int) -> Tensor:
+    """Different ones, as many as there are at most."""
+    numbers = torch.randperm(rows.shape[0])[:count].numpy()
+    return tensor(rows.take(np.sort(numbers)), device)
+
+
+@torch.inference_mode()
+def _paint(cell: Cell, parts: Parts, device: torch.device) -> None:
+    """What the stitched network makes of the first test images, as bytes, where it makes images."""
+    paints = painter(cell)
+    if paints is None:
+        return
+    rows = parts.given(cell, device)
+    given = tensor(rows.read(0, min(PAINTED, rows.shape[0])), device)
+    own = read_prepared(paths.dataset(cell.towards)).splits["test"]
+    painted = paints.to(device)(parts.stitch(given)).cpu()
+    pixels = painted * torch.tensor(own.std).view(-1, 1, 1) + torch.tensor(own.mean).view(-1, 1, 1)
+    with replacing(cell.folder / cell.painting) as temporary, temporary.open("wb") as file:
+        np.save(file, (pixels * 255).round().clamp(0, 255).to(torch.uint8).numpy())
 
 
 def _trained_through(cell: Cell, parts: Parts) -> nn.Module:

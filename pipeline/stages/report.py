@@ -99,6 +99,7 @@ def tidy_inputs(params: Params) -> list[Path]:
         paths.DATASETS: map(paths.dataset, params.datasets),
         paths.NETWORKS: (paths.network(*network) for network in networks),
         paths.UNSTITCHED: unstitched,
+        paths.STITCHES: (paths.stitches(*pair) for pair in pairs),
         paths.CELLS: (paths.cells(*pair) for pair in pairs),
         paths.AUDITS: (paths.audit(*pair) for pair in pairs),
         paths.CONTROLS: (paths.controls(*receiver) for receiver in product(params.receivers, params.seeds)),

@@ -35,7 +35,8 @@ def collect(tasks: Sequence[Cell], controls: dict[str, Options], sender: str, re
     shutil.rmtree(gathered, ignore_errors=True)
     gathered.mkdir(parents=True)
     for task in tasks:
-        shutil.copyfile(task.folder / task.file, gathered / task.file)
+        for name in filter(lambda name: (task.folder / name).exists(), (task.file, task.painting)):
+            shutil.copyfile(task.folder / name, gathered / name)
     table = csv(rows(tasks, controls))
     appear(gathered, paths.stitches(sender, receiver, seed))
     write_text(paths.cells(sender, receiver, seed), table)

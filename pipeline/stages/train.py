@@ -1,11 +1,11 @@
 """A plan and a seed → one network: its weights, learning curve and test accuracy."""
 
 import shutil
+from functools import partial
 
 import numpy as np
 import pandas
 import torch
-from torch.nn.functional import cross_entropy
 
 from pipeline import paths
 from pipeline.atomic import appear, digest, write_text
@@ -33,7 +33,7 @@ def run(params: Params, name: str, seed: int) -> None:
     if plan.weights == "trained":
         feed = images(data.splits["train"], plan, device)
         network.train()
-        loss = lambda inputs, labels: cross_entropy(network(inputs), labels)  # noqa: E731
+        loss = partial(plan.variant().loss, network)
         curve = fit(network, loss, feed, plan.recipe, root, f"{name}-{seed}", scratch / "checkpoint.pt")
     elif plan.weights != "random":
         weights = fetch(plan.weights, paths.data_root(params.root, params.data.root))

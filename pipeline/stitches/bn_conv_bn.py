@@ -59,4 +59,5 @@ def _expect(norm: Norm, mean: np.ndarray, variance: np.ndarray) -> None:
 
 def _statistics(norm: Norm) -> tuple[np.ndarray, np.ndarray]:
     assert norm.running_mean is not None and norm.running_var is not None
-    return norm.running_mean.double().numpy(), np.sqrt(norm.running_var.double().numpy() + norm.eps)
+    mean, variance = (tensor.double().cpu().numpy() for tensor in (norm.running_mean, norm.running_var))
+    return mean, np.sqrt(variance + norm.eps)

@@ -20,6 +20,7 @@ from pipeline.figures.tables import where
 from pipeline.registry import build, lookup
 
 OPTIONS: dict[str, dict[str, object]] = {
+    "paintings": {"width": 7.0, "images": 6},
     "accuracy_by_cut": {"width": 7.0},
     "cka": {"width": 7.5, "index": "linear_cka"},
     "learning_curves": {"width": 6.0, "scale": "log"},

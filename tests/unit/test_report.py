@@ -53,6 +53,7 @@ def study(**changes: object) -> Params:
         "stitch": {
             **RECIPE,
             "data": "correlated",
+            "towards": "correlated",
             "map": "conv1x1",
             "pairs": "matching",
             "sender_bn": "eval",

@@ -115,7 +115,7 @@ def test_the_share_of_recalibration_is_told_where_there_is_a_gain() -> None:
 
     assert none["by_recalibration"] is None or np.isnan(none["by_recalibration"])  # pyright: ignore
     assert half["by_recalibration"] == pytest.approx(0.5)
-    assert all_["by_recalibration"] == 1
+    assert all_["by_recalibration"] == pytest.approx(1.5)
     assert str(half["words"]).endswith("recalibrating BatchNorm alone brings 50 % of the gain")
 
 
@@ -129,3 +129,10 @@ def test_baselines_that_are_not_there_are_not_held_against_anything() -> None:
 
 def test_no_verdict_calls_networks_similar() -> None:
     assert "similar" not in " ".join([*MEANINGS.values(), *BASELINES.values()])
+
+
+def test_without_an_empty_control_a_verdict_is_open() -> None:
+    found = verdict(cells({"accuracy": 0.95, "unstitched": 0.9}, samples=100_000))
+
+    assert found["verdict"] == "open"
+    assert str(found["words"]).startswith("there is no empty control")
