@@ -13,12 +13,14 @@ from bench.sizes import Sizes
 from pipeline import chunking
 from pipeline.arrays import Activations, Rows
 from pipeline.randomness import generator
+from pipeline.system import keep_memory
 
 IN_ORDER, AT_RANDOM = 128, 256  # rows at a time
 
 
 def rows(sizes: Sizes) -> Iterator[Row]:
-    """Of arrays in one chunk and in several."""
+    """Of arrays in one chunk and in several; memory is kept, as it is while a stitch is trained, by both sides."""
+    keep_memory()
     values = activations(sizes.rows, sizes.row)
     with files_of(sizes.chunk):
         one = stored(Path("one"), {"a": values[: sizes.one_chunk]}, "raw")

@@ -9,6 +9,7 @@ from pipeline.errors import ResourceError
 
 def test_auto_takes_what_there_is_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
+    choose.cache_clear()  # it says so once a process, and another test may have asked
 
     device = choose("auto")
 
