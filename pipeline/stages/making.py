@@ -64,8 +64,7 @@ class Parts:
         if self.front is None:
             return cell.source().rows("test", cell.sender_cut)
         images = read_prepared(paths.dataset(cell.data)).splits["test"]
-        every = np.arange(len(images)) if cell.options.labels.classes is None else _numbers(cell, "test")
-        return Online(self.front.eval(), images, every, device, cell.source().shape(cell.sender_cut))
+        return Online(self.front.eval(), images, _numbers(cell, "test"), device, cell.source().shape(cell.sender_cut))
 
 
 def assembled(cell: Cell, device: torch.device) -> Parts:
@@ -196,7 +195,7 @@ def _feed(cell: Cell, parts: Parts, towards: Towards, device: torch.device) -> B
 def _online(cell: Cell, front: fx.GraphModule, labels: Labels, device: torch.device) -> Feed:
     """Batches through the sender, whose BatchNorms take each batch's statistics and remember them."""
     images = read_prepared(paths.dataset(cell.data)).splits["train"]
-    numbers = np.arange(len(images)) if cell.options.labels.classes is None else _numbers(cell, "train")
+    numbers = _numbers(cell, "train")
     answers = torch.from_numpy(labels).to(device)
     live(front, True, cell.options.dropout)
 
@@ -210,8 +209,7 @@ def _online(cell: Cell, front: fx.GraphModule, labels: Labels, device: torch.dev
 def _numbers(cell: Cell, split: str) -> np.ndarray:
     """Of the images that the study's labelling keeps."""
     rows = cell.source().rows(split, cell.sender_cut)
-    assert isinstance(rows, Picked)
-    return rows.numbers
+    return rows.numbers if isinstance(rows, Picked) else np.arange(rows.shape[0])
 
 
 @dataclass(frozen=True)
