@@ -46,18 +46,17 @@ def files_of(size: int) -> Iterator[None]:
 def _raw(name: str, ours: Activations, mapped: np.ndarray, repetitions: int) -> Iterator[Row]:
     orders = np.split(generator(0, "order").permutation(len(mapped)), range(AT_RANDOM, len(mapped), AT_RANDOM))
     assert np.array_equal(ours.take(orders[0]), mapped[orders[0]])
-    times = side_by_side(
-        {
-            "in order": _each(in_order(len(mapped)), lambda span: np.array(ours.read(*span))),
-            "memmap in order": _each(in_order(len(mapped)), lambda span: np.array(mapped[slice(*span)])),
-            "at random": _each(orders, ours.take),
-            "memmap at random": _each(orders, mapped.__getitem__),
-        },
-        3 * repetitions,
-    )
-    for way, count in (("in order", IN_ORDER), ("at random", AT_RANDOM)):
-        label = f"raw, {name}, {count} rows {way}"
-        yield ratio_row("reading", label, times, way, [f"memmap {way}"], mapped.nbytes, 0.9)
+    spans = in_order(len(mapped))
+    pairs = {
+        f"{IN_ORDER} rows in order": (
+            _each(spans, lambda span: np.array(ours.read(*span))),
+            _each(spans, lambda span: np.array(mapped[slice(*span)])),
+        ),
+        f"{AT_RANDOM} rows at random": (_each(orders, ours.take), _each(orders, mapped.__getitem__)),
+    }
+    for way, (stored_rows, memmap) in pairs.items():  # a pair at a time, so that each follows the other as often
+        times = side_by_side({"raw": stored_rows, "memmap": memmap}, 3 * repetitions)
+        yield ratio_row("reading", f"raw, {name}, {way}", times, "raw", ["memmap"], mapped.nbytes, 0.9)
 
 
 def _packed(ours: Activations, folder: Path, values: Rows, repetitions: int) -> Row:

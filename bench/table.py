@@ -28,8 +28,8 @@ both* gives it the same advantage, and so shows what writing alone costs.""",
     "reading": """\
 `Store(...).rows(split, cut)`, 128 rows in order (copied out of the map) and 256 at random, against a `.npy`
 memmap of the same values, pages in memory, both with `system.keep_memory` as in training. What limits it: a raw chunk
-is a `.npy` file in all but the header, so both are one copy; of several chunks, rows of 8 KB and more are copied one
-by one, by all cores, smaller ones chunk by chunk.""",
+is a `.npy` file in all but the header, so both are one copy; several chunks are mapped one after another into
+one array, whose rows are taken like those of one file.""",
     "packed": """\
 `PackedRows.read`, 128 rows at a time in order, against zarr-python reading the same array in the same blocks.
 What limits it: decompression; all cores decode inner chunks from a map of the shard, whose index is read once,

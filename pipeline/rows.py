@@ -1,5 +1,7 @@
 """Rows of stored arrays, read from their chunk files; `store` says which array lies where, and has checked it."""
 
+import math
+import mmap
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -10,55 +12,38 @@ from numcodecs import Zstd
 
 from pipeline.arrays import Rows, Shape
 from pipeline.chunking import CRC_BYTES, PACKED_ROWS, Chunks
-
-LARGE = 2**13  # bytes of a row above which a second copy costs more than a step of a Python loop
+from pipeline.system import mapped
 
 
 class RawRows:
-    """Rows of a `raw` array, read through maps of its chunk files."""
+    """Rows of a `raw` array, read through one map of all its chunk files.
+
+    Between the rows of two files lie some that no sample has, so that each file begins a page and a row::
+
+        rows    0 ........ R .. A ........ A+R .. 2A ....
+        files   [    0    ]     [    1    ]      [    2
+    """
 
     def __init__(self, folder: Path, shape: Shape, chunk: int, dtype: np.dtype) -> None:
         self.shape = shape
         self._chunks = Chunks(shape[0], chunk)
-        self._maps = [  # as plain arrays, which are faster to index
-            np.asarray(np.memmap(_chunk_file(folder, shape, k), dtype, "r", shape=(chunk, *shape[1:])))
-            for k in range(self._chunks.count)
-        ]
-        self._flat = [rows.reshape(chunk, -1) for rows in self._maps]  # single rows of these are faster to take
+        row_bytes = dtype.itemsize * math.prod(shape[1:])
+        pages = mmap.PAGESIZE // math.gcd(row_bytes, mmap.PAGESIZE)  # rows that fill whole ones
+        self._apart = -(-(chunk + CRC_BYTES) // pages) * pages  # a row or more for the checksum
+        files = [_chunk_file(folder, shape, k) for k in range(self._chunks.count)]
+        self._rows = mapped(files, self._apart * row_bytes).view(dtype).reshape(-1, *shape[1:])
 
     def read(self, start: int, stop: int) -> Rows:
         first, place = self._chunks.of(start)
         if place + stop - start <= self._chunks.rows:
-            return self._maps[first][place : place + stop - start]
+            return self._rows[first * self._apart + place :][: stop - start]
         return self.take(np.arange(start, stop))
 
     def take(self, indices: np.ndarray) -> Rows:
-        if len(self._maps) == 1:
-            return self._maps[0][indices]
+        if len(indices) and not 0 <= indices.min() <= indices.max() < self.shape[0]:
+            raise IndexError(f"rows {indices.min()} to {indices.max()} are wanted of {self.shape[0]}")
         chunks, places = np.divmod(indices, self._chunks.rows)
-        rows = np.empty((len(indices), *self.shape[1:]), self._maps[0].dtype)
-        if len(rows) and rows[:1].nbytes >= LARGE:
-            found = [self._flat[chunk][place] for chunk, place in zip(chunks.tolist(), places.tolist(), strict=True)]
-            _join(found, rows)
-            return rows
-        for chunk in np.unique(chunks):
-            here = np.flatnonzero(chunks == chunk)
-            rows[here] = self._maps[chunk][places[here]]
-        return rows
-
-
-def _join(found: list[np.ndarray], rows: Rows) -> None:
-    """Copies flat rows, one after another, into `rows`; all cores take a share."""
-    share = -(-len(found) // (os.cpu_count() or 1))
-
-    def copy(start: int) -> None:
-        np.concatenate(found[start : start + share], out=rows[start : start + share].reshape(-1))
-
-    first, *others = range(0, len(found), share)
-    elsewhere = [_threads().submit(copy, start) for start in others]
-    copy(first)  # here: waking a thread costs as much as copying a megabyte
-    for future in elsewhere:
-        future.result()
+        return self._rows.take(chunks * self._apart + places, axis=0)
 
 
 @cache

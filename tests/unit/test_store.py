@@ -250,3 +250,9 @@ def test_large_numbers_whose_sum_overflows_are_stored_as_they_are() -> None:
     writer.finish({"test": LABELS["test"]}, Path("large"))
 
     assert np.array_equal(Store(Path("large")).rows("test", "a").read(0, SAMPLES), rows)
+
+
+@pytest.mark.parametrize("wanted", [[-1], [0, SAMPLES]])
+def test_a_row_that_no_sample_has_is_not_read(wanted: list[int]) -> None:
+    with pytest.raises(IndexError, match=f"are wanted of {SAMPLES}"):
+        Store(made("raw", identity())).rows("test", "a").take(np.array(wanted))
