@@ -1,7 +1,5 @@
 """Extraction against its two limits: the bare forward pass, and writing as many bytes to .npy files."""
 
-import ctypes
-import platform
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -12,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from bench.memory import give_memory_back
 from bench.networks import identity, images, resnet18, torchvision_resnet18
 from bench.ratios import Contender, Row, nothing, ratio_row, side_by_side
 from bench.sizes import Sizes
@@ -24,19 +23,19 @@ from pipeline.system import keep_memory
 CPU = torch.device("cpu")
 WORK = Path("extraction")
 KEPT = "forward, memory kept"
-GLIBC = {-1: 2**26, -3: 2**25, -4: 2**16}  # trim and mmap thresholds where glibc's own adjustment ends, mmap's count
+TURNS = 2  # times as many as elsewhere: writing takes up to five times as long where the system's memory is cold
 
 
 def rows(sizes: Sizes) -> Iterator[Row]:
     """All legal cuts and the eight blocks, of our ResNet-18 and of torchvision's."""
-    yield from _network("ResNet-18", resnet18(sizes.width, sizes.image), images(sizes.images, sizes.image), sizes)
-    yield from _network(
-        "torchvision's resnet18", torchvision_resnet18(), images(sizes.large_images, sizes.large_image), sizes
-    )
+    ours, theirs = images(sizes.images, sizes.image), images(sizes.large_images, sizes.large_image)
+    turns = TURNS * sizes.repetitions
+    yield from _network("ResNet-18", resnet18(sizes.width, sizes.image), ours, sizes.batch, turns)
+    yield from _network("torchvision's resnet18", torchvision_resnet18(), theirs, sizes.large_batch, turns)
 
 
-def _network(name: str, network: nn.Module, data: Prepared, sizes: Sizes) -> Iterator[Row]:
-    batch, samples, side = sizes.batch, len(data.splits["test"]), data.shape[-1]
+def _network(name: str, network: nn.Module, data: Prepared, batch: int, turns: int) -> Iterator[Row]:
+    samples, side = len(data.splits["test"]), data.shape[-1]
     model = Cuttable(network, data.shape)
     wanted = {"legal cuts": model.cuts, "blocks": model.select("bench", ["layer?.?"])}
     contenders = {
@@ -46,7 +45,7 @@ def _network(name: str, network: nn.Module, data: Prepared, sizes: Sizes) -> Ite
     for kind, cuts in wanted.items():
         contenders[f"{kind} .npy"] = Contender(partial(write_npy, cuts, samples, batch), clear)
         contenders[kind] = Contender(partial(write_store, model, cuts, data, batch), clear)
-    times = side_by_side(contenders, sizes.repetitions)
+    times = side_by_side(contenders, turns)
     for kind, cuts in wanted.items():
         label, size = f"{name} at {side}×{side}, {len(cuts)} {kind}", 4 * samples * sum(cut.size for cut in cuts)
         yield ratio_row("extraction", label, times, kind, ["forward", f"{kind} .npy"], size, 0.9)
@@ -56,15 +55,6 @@ def _network(name: str, network: nn.Module, data: Prepared, sizes: Sizes) -> Ite
 def clear() -> None:
     shutil.rmtree(WORK)
     give_memory_back()
-
-
-def give_memory_back() -> None:
-    """Undoes `keep_memory`, so that the bare pass has the allocator it would have in a process of its own."""
-    if platform.libc_ver()[0] == "glibc":
-        libc = ctypes.CDLL(None)
-        for setting, value in GLIBC.items():
-            libc.mallopt(setting, value)
-        libc.malloc_trim(0)
 
 
 def forward(network: nn.Module, data: Prepared, batch: int) -> None:

@@ -14,6 +14,7 @@ class Sizes:
     images: int  # that ours extracts
     large_images: int  # that torchvision's does
     batch: int  # of extraction
+    large_batch: int
     rows: int  # read
     row: tuple[int, int, int]  # the shape of one
     one_chunk: int  # rows of an array that fits into one chunk
@@ -36,12 +37,12 @@ class Sizes:
 
 
 FULL = Sizes(
-    repetitions=5, width=64, image=32, large_image=64, images=512, large_images=1536, batch=128,
+    repetitions=5, width=64, image=32, large_image=224, images=512, large_images=128, batch=128, large_batch=32,
     rows=12288, row=(128, 8, 8), one_chunk=4096, chunk=RAW_TARGET, stitched=384, stitch_batch=128, step_batch=128,
     grid=2000, blocks=(2, 2, 2, 2),
 )  # fmt: skip
 QUICK = Sizes(
-    repetitions=1, width=4, image=32, large_image=32, images=8, large_images=8, batch=4,
+    repetitions=1, width=4, image=32, large_image=32, images=8, large_images=8, batch=4, large_batch=4,
     rows=640, row=(8, 2, 2), one_chunk=128, chunk=2**14, stitched=16, stitch_batch=8, step_batch=4,
     grid=24, blocks=(1, 1),
 )  # fmt: skip

@@ -24,7 +24,8 @@ thread behind the forward pass. What limits it: the pass keeps all cores busy, s
 page cache, its checksum and its check are taken from the pass. What pays for it: `system.keep_memory`, without which
 glibc returns large tensors to the system after every layer, and `system.reserve`, which takes the disk of a chunk at
 once and so halves the time of writing to it. The bare pass runs with glibc as it is; *memory kept by
-both* gives it the same advantage, and so shows what writing alone costs.""",
+both* gives it the same advantage, and so shows what writing alone costs. On a virtual machine the first touch of a
+page that its host has taken back costs several times the copy; that slows `.npy` files as it slows stores.""",
     "reading": """\
 `Store(...).rows(split, cut)`, 128 rows in order (copied out of the map) and 256 at random, against a `.npy`
 memmap of the same values, pages in memory, both with `system.keep_memory` as in training. What limits it: a raw chunk
@@ -44,7 +45,8 @@ Forward, backward and Adam's step of one stitch, from the sender's cached activa
 against hooks in two whole networks: the sender runs to its end, the receiver's layer is replaced by a hook, and
 autograd follows the stitch only. What limits it: at the earliest cut the tail is almost the whole network, and of
 the four passes that hooks make (sender, receiver's front, tail, tail backwards) only the first two fall away; the
-other two are faster for a tail with its BatchNorms folded and channels last. At the last cut nearly all goes.""",
+other two are faster for a tail with its BatchNorms folded and channels last, and with `system.keep_memory`, which
+training a stitch begins with; *memory kept by both* gives it to the loop too. At the last cut nearly all goes.""",
     "grid": """\
 The `stitch` stage on all pairs of blocks of one ResNet-18 at 32×32, 2,000 training images, one epoch, from its store
 to tested cells, against a loop in the manner of the papers: images in memory, both networks whole and hooked, one cell

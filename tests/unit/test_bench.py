@@ -21,7 +21,7 @@ def row(ratio: float, mark: float | None) -> Row:
     return Row("reading", "a name", "1 ms", "other 1 ms", 0, ratio, (ratio, ratio), mark)
 
 
-@pytest.mark.parametrize(("part", "count"), [("extraction", 8), ("reading", 5), ("stitching", 2), ("stepping", 5)])
+@pytest.mark.parametrize(("part", "count"), [("extraction", 8), ("reading", 5), ("stitching", 2), ("stepping", 7)])
 def test_every_ratio_of_a_part_is_finite_and_positive(part: str, count: int) -> None:
     rows, skipped = measure((part,), QUICK)
 
