@@ -3,16 +3,23 @@
 The loop holds all images in memory and both networks whole, hooks them at their cuts, and makes one cell after
 another: for `task` it trains the stitch through both networks, for `direct` it solves one least-squares problem a
 pair, with NumPy, on activations that it has extracted. Recipe, order of samples and initial weights are the same.
+The stage works in as many processes as there are processors, each with one thread; the loop is one process with
+all of them, and with glibc as loops have it.
 """
 
 import contextlib
 import itertools
 import multiprocessing
+import os
 import resource
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
+from unittest.mock import patch
 
 import numpy as np
 import pandas
@@ -22,22 +29,27 @@ from torch.nn.functional import cross_entropy, interpolate
 
 from bench.ratios import Row, seconds, timed
 from bench.sizes import Sizes
-from pipeline import paths
+from pipeline import paths, training
+from pipeline.arrays import Shape
 from pipeline.folding import folded
 from pipeline.networks import read_network
+from pipeline.objectives.base import Joint
 from pipeline.params import Params, typed_params
 from pipeline.prepared import SplitData, read_prepared
 from pipeline.randomness import seed_for
 from pipeline.stages import cells as stage_cells
 from pipeline.stages import dataset, extract, plan, stitch, train
 from pipeline.stages.cells import Cell
-from pipeline.stages.making import TEST_BATCH
+from pipeline.stages.making import TEST_BATCH, Pairings
 from pipeline.stitches.base import Joining
+from pipeline.system import keep_memory
 from pipeline.training import Feed, fit
 
 CPU = torch.device("cpu")
 MODELS = ("a", "b", "c", "d", "e")
 FIVE = ("relu", "layer?.1")
+
+Result = TypeVar("Result")
 
 
 def rows(sizes: Sizes) -> Iterator[Row]:
@@ -59,7 +71,7 @@ def study(sizes: Sizes, samples: int | None = None) -> Params:
     model = {"architecture": "net", "dataset": "images", "recipe": "brief", "weights": "trained"}
     return typed_params({
         "root": ".", "study": {"title": "bench", "question": ""}, "seed": 0, "seeds": [0],
-        "machine": {"device": "cpu", "memory_gb": 8, "threads": 0, "slots": 1},
+        "machine": {"device": "cpu", "memory_gb": 8, "threads": 1, "slots": os.cpu_count() or 1},
         "data": {"root": ".", "download": False},
         "datasets": {
             "images": {"kind": "synthetic", "categories": 10, "samples": samples or sizes.grid, "size": sizes.image}
@@ -98,18 +110,31 @@ def prepare(params: Params) -> None:
 
 def _grid(params: Params, objective: str, mark: float) -> Iterator[Row]:
     alone = replace(params, objectives={objective: params.objectives[objective]})
-    ours = timed(lambda: stitch.run(alone, "a", "a", 0))
     tasks = stage_cells.cells(alone, "a", "a", 0)
+    ours = timed(lambda: stitched(alone, ["a"]))
     found = pandas.read_csv(paths.cells("a", "a", 0)).query("measure == 'accuracy'")["value"].tolist()
-    loop = task_loop if objective == "task" else direct_loop
-    accuracies: list[float] = []
-    theirs = timed(lambda: accuracies.extend(loop(tasks)))
-    apart = max(abs(one - other) for one, other in zip(found, accuracies, strict=True))
-    name = f"{len(tasks)} cells by {objective}, accuracies at most {100 * apart:.2g} points apart"
-    yield single("grid", name, ours, theirs, f"loop {seconds(theirs)}", mark)
+    loop = elsewhere(task_loop if objective == "task" else direct_loop, tasks)
+    apart = max(abs(one - other) for one, other in zip(found, loop.accuracies, strict=True))
+    name = f"{len(tasks)} cells by {objective}"
+    whole = f"{name}, made and tested, accuracies at most {100 * apart:.2g} points apart"
     if objective == "task":
-        floor = timed(lambda: tails_alone(tasks))
-        yield single("grid", "the same, against its tails' passes alone", ours, floor, f"tails {seconds(floor)}", None)
+        yield single("grid", whole, ours, loop.seconds, f"loop {seconds(loop.seconds)}", mark)
+        floor = elsewhere(tails_alone, tasks)
+        yield single("grid", f"{name}, against its tails' passes alone", ours, floor, f"tails {seconds(floor)}", None)
+    else:
+        yield single("grid", whole, ours, loop.seconds, f"loop {seconds(loop.seconds)}", None)
+        solving = elsewhere(solved, tasks)
+        yield single("grid", f"{name}, solved", solving, loop.solving, f"solves {seconds(loop.solving)}", mark)
+
+
+def stitched(params: Params, senders: Sequence[str]) -> None:
+    """The stage, for each sender, as the command runs it: threads are counted where torch is first imported."""
+    os.environ["OMP_NUM_THREADS"] = str(params.machine.threads)
+    try:
+        for sender in senders:
+            stitch.run(params, sender, "a", 0)
+    finally:
+        del os.environ["OMP_NUM_THREADS"]
 
 
 def _senders(params: Params) -> Iterator[Row]:
@@ -119,9 +144,9 @@ def _senders(params: Params) -> Iterator[Row]:
     for name in few.models:
         extract.run(replace(few, extract=replace(few.extract, cuts=FIVE)), name, 0, "images")
     stage_cells.forget()
-    ours = timed(lambda: [stitch.run(few, sender, "a", 0) for sender in few.senders])
+    ours = timed(lambda: stitched(few, few.senders))
     tasks = list(itertools.chain(*(stage_cells.cells(few, sender, "a", 0) for sender in few.senders)))
-    theirs = timed(lambda: task_loop(tasks))
+    theirs = elsewhere(task_loop, tasks).seconds
     name = f"5 senders into one receiver, {len(tasks)} cells by task"
     yield single("grid", name, ours, theirs, f"senders online {seconds(theirs)}", None)
 
@@ -145,18 +170,19 @@ def peak_of(params: Params, factor: int) -> float:
     """Gigabytes that a process of its own held at most while it stitched; extraction is done before, elsewhere."""
     folder = Path(f"memory-{factor}")
     folder.mkdir()
-    return _elsewhere(_prepared_in, folder, params) or _elsewhere(_peak_in, folder, params)
+    elsewhere(_prepared_in, folder, params)
+    return elsewhere(_peak_in, folder, params)
 
 
-def _elsewhere(function: Callable[[Path, Params], float], folder: Path, params: Params) -> float:
+def elsewhere(function: Callable[..., Result], *given: Any) -> Result:
+    """What it returns in a process of its own."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(function, folder, params).result()
+        return pool.submit(function, *given).result()
 
 
-def _prepared_in(folder: Path, params: Params) -> float:
+def _prepared_in(folder: Path, params: Params) -> None:
     with contextlib.chdir(folder):
         prepare(replace(params, machine=replace(params.machine, memory_gb=8)))
-    return 0.0
 
 
 def _peak_in(folder: Path, params: Params) -> float:
@@ -165,12 +191,28 @@ def _peak_in(folder: Path, params: Params) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
-def task_loop(tasks: list[Cell]) -> list[float]:
-    """Accuracies of the cells, each trained and tested with both networks running whole."""
+@dataclass
+class Loop:
+    """What a loop found, and its seconds: all of them, and those of its solutions alone."""
+
+    accuracies: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+    solving: float = 0.0
+
+
+def task_loop(tasks: list[Cell]) -> Loop:
+    """The cells, each trained and tested with both networks running whole."""
     data = read_prepared(paths.dataset("images")).splits
     held = {split: inputs(part) for split, part in data.items()}
-    networks = {name: read_network(name, 0, CPU) for name in MODELS if Path(paths.network(name, 0)).exists()}
-    return [_hooked_cell(cell, networks[cell.sender], networks[cell.receiver], held, data) for cell in tasks]
+    networks = {
+        name: read_network(name, 0, CPU) for name in {name for cell in tasks for name in (cell.sender, cell.receiver)}
+    }
+    loop, start = Loop(), time.perf_counter()
+    with patch.object(training, "keep_memory"):
+        for cell in tasks:
+            loop.accuracies.append(_hooked_cell(cell, networks[cell.sender], networks[cell.receiver], held, data))
+    loop.seconds = time.perf_counter() - start
+    return loop
 
 
 def inputs(part: SplitData) -> Tensor:
@@ -215,24 +257,43 @@ def tested(answer: Callable[[Tensor], Tensor], images: Tensor, data: SplitData) 
     return right / len(data)
 
 
-def direct_loop(tasks: list[Cell]) -> list[float]:
-    """A solve of its own for every pair, places as rows, the source resized to the target."""
+def direct_loop(tasks: list[Cell]) -> Loop:
+    """A solution of its own for every pair, places as rows, the source resized to the target."""
     data, network = read_prepared(paths.dataset("images")).splits, read_network("a", 0, CPU)
     sender, images = tasks[0].source(), inputs(data["test"])
-    found = []
+    loop, start = Loop(), time.perf_counter()
     for cell in tasks:
+        begun = time.perf_counter()
         x = torch.from_numpy(np.array(sender.rows("train", cell.sender_cut).read(0, len(data["train"]))))
         y = np.array(sender.rows("train", cell.receiver_cut).read(0, len(data["train"])))
         if x.shape[2:] != y.shape[2:]:
             x = interpolate(x, size=y.shape[2:], mode="bilinear", align_corners=False)
         flat_x, flat_y = (np.moveaxis(z, 1, -1).reshape(-1, z.shape[1]).astype(np.float64) for z in (x.numpy(), y))
         solution = np.linalg.lstsq(np.column_stack([flat_x, np.ones(len(flat_x))]), flat_y)[0]
+        loop.solving += time.perf_counter() - begun
         stitch_ = cell.stitch()
         put(stitch_, solution)
         other = read_network("a", 0, CPU)
         answer = hooked(network, other, cell.sender_cut, cell.receiver_cut, stitch_.eval())
-        found.append(tested(answer, images, data["test"]))
-    return found
+        loop.accuracies.append(tested(answer, images, data["test"]))
+    loop.seconds = time.perf_counter() - start
+    return loop
+
+
+def solved(tasks: list[Cell]) -> float:
+    """Seconds of the stage's solutions alone, in one process with all processors, like the loop's."""
+    start = time.perf_counter()
+    for group in stage_cells.groups(tasks):
+        shared = Pairings(group)
+        for cell in group:
+            stitch_ = cell.stitch()
+            sides = partial(shared.moments, cell, stitch_), _never, partial(shared.target, cell)
+            cell.built_objective().fit(stitch_, Joint(stitch_, *sides, _never, 0.0, None, _never, _never))
+    return time.perf_counter() - start
+
+
+def _never(*_: object) -> Any:
+    raise AssertionError("a closed form has no use for it")
 
 
 def put(stitch_: Joining, solution: np.ndarray) -> None:
@@ -240,16 +301,24 @@ def put(stitch_: Joining, solution: np.ndarray) -> None:
     stitch_.load_state_dict(found, strict=False)
 
 
-def tails_alone(tasks: list[Cell]) -> None:
-    """The passes through each tail that no way of training through it can do without, in the same batches."""
+def tails_alone(tasks: list[Cell]) -> float:
+    """Seconds of the passes that no way of training and testing through the tails can do without."""
+    keep_memory()
+    start = time.perf_counter()
     for cell in tasks:
         model = stage_cells.receiving(cell.receiver, 0, "images", "eval")
         tail = folded(model.tail(model.cut(cell.receiver_cut)))
-        count = cell.source().rows("train", cell.sender_cut).shape[0]
-        for start in range(0, count, cell.options.batch):
-            size = min(cell.options.batch, count - start)
-            given = torch.zeros(size, *model.cut(cell.receiver_cut).shape, requires_grad=True)
-            tail(given).sum().backward()
+        shape = model.cut(cell.receiver_cut).shape
+        for given in _empty(cell.source().rows("train", cell.sender_cut).shape[0], cell.options.batch, shape):
+            tail(given.requires_grad_()).sum().backward()
+        with torch.inference_mode():
+            for given in _empty(cell.source().rows("test", cell.sender_cut).shape[0], TEST_BATCH, shape):
+                tail(given)
+    return time.perf_counter() - start
+
+
+def _empty(count: int, batch: int, shape: Shape) -> Iterator[Tensor]:
+    return (torch.zeros(min(batch, count - first), *shape) for first in range(0, count, batch))
 
 
 def single(part: str, name: str, ours: float, theirs: float, against: str, mark: float | None) -> Row:

@@ -39,6 +39,7 @@ def read_evidence(params: Params) -> Evidence:
         similarity=similarity,
         cuts={model: _cuts(model, similarity, cells) for model in params.models},
         towards=params.stitch.towards,
+        classes=params.stitch.labels.classes,
         **({"originals": _originals(params.stitch.data), "paintings": paintings} if paintings else {}),
         swatches={name: read_swatches(name) for name in params.datasets},
     )

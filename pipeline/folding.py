@@ -11,8 +11,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 def folded(module: fx.GraphModule) -> fx.GraphModule:
     """A copy with each BatchNorm folded into the convolution before it, and convolutions with channels last.
 
-    In eval mode a BatchNorm is a scale and a shift of each channel, which a convolution can do by itself. For
-    training stitches through: what is reported is measured with the module itself.
+    In eval mode a BatchNorm is a scale and a shift of each channel, which a convolution can do by itself.
     """
     module = copy.deepcopy(module)
     calls = Counter(node.target for node in module.graph.nodes if node.op == "call_module")

@@ -2,6 +2,10 @@
 
 Every place (pixel or token) of every sample is a row. Sums run over blocks, in float64, around a shift near the
 mean: one pass over the data, and no digits lost to a large mean.
+
+Where a source has fewer places than the target, each of the target's is paired with a weighted mean of the source's:
+rows U x, with weights U that are the same for every sample and feature. The target alone is touched at its many
+places, since Σ (U x)ᵀ(U x) = Σ xᵀ(UᵀU) x and Σ (U x)ᵀ y = Σ xᵀ(Uᵀ y).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +19,13 @@ from pipeline.arrays import Activations, Rows
 BLOCK_BYTES = 2**26  # of float64 held at once
 CUTOFF = 1e-6  # directions of the source with a smaller share of the largest deviation are rounding
 
-Arrange = Callable[[Rows], Rows]  # brings the source's places into the order of the target's
+
+@dataclass(frozen=True)
+class Arrangement:
+    """How a source's places become the target's."""
+
+    shrink: Callable[[Rows], Rows] = np.asarray  # to the places that a stitch's core sees
+    spread: np.ndarray | None = None  # Uᵀ: what each of those (a row) has in each of the target's; None for one to one
 
 
 @dataclass(frozen=True)
@@ -46,7 +56,8 @@ class Source:
 class Moments:
     """Of a source x (D features) and a target y (E features) at the same places."""
 
-    source: Source
+    source: Source  # at the target's places
+    inputs: Source  # the same at the places where a core sees it
     mean: np.ndarray  # of y
     cross: np.ndarray  # D × E: sums of products of centred x and y
 
@@ -87,57 +98,102 @@ class Map:
         return Map(inside @ self.weight, inside @ (self.bias - target.mean) + target.mean)
 
 
-def moments(source: Activations, targets: Sequence[Activations], arrange: Arrange = lambda rows: rows) -> list[Moments]:
+def moments(
+    source: Activations, targets: Sequence[Activations], arrangement: Arrangement = Arrangement()
+) -> list[Moments]:
     """Of the source with each of the targets, from one pass over all of them; they share the source's part."""
-    sums: list[_Sums] = []
-    x_sums = _Sums()
+    x_sums, sums = _Source(arrangement.spread), [_Target(arrangement.spread) for _ in targets]
     for start, stop in _blocks([source, *targets]):
-        x = by_place(arrange(source.read(start, stop)))
-        x_centred = x_sums.add(x, x)
-        sums = sums or [_Sums() for _ in targets]
+        x = x_sums.add(by_place(arrangement.shrink(source.read(start, stop))))
         for total, target in zip(sums, targets, strict=True):
-            total.add(by_place(target.read(start, stop)), x_centred)
-    mean_x, products = x_sums.mean(), x_sums.products(x_sums)
-    shared = Source(x_sums.count, mean_x, products)
-    return [Moments(shared, total.mean(), total.products(x_sums)) for total in sums]
+            total.add(by_place(target.read(start, stop)), x)
+    found, inputs = x_sums.spread_out(), x_sums.seen()
+    return [Moments(found, inputs, total.mean(), total.cross(x_sums)) for total in sums]
 
 
-def own_moments(rows: Activations) -> Source:
-    """Of one side alone."""
-    return moments(rows, [rows])[0].source
+def own_moments(rows: Activations, arrangement: Arrangement = Arrangement()) -> Source:
+    """Of one side alone, at the places where a core sees it."""
+    sums = _Source(None)
+    for start, stop in _blocks([rows]):
+        sums.add(by_place(arrangement.shrink(rows.read(start, stop))))
+    return sums.seen()
 
 
-class _Sums:
-    """Σ (y - s) and Σ (x - r)ᵀ(y - s), for shifts s and r that are the first block's means."""
+class _Source:
+    """Sums over x around a shift, which is the first block's mean: as it is, and of U x where there is a U."""
 
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, spread: np.ndarray | None) -> None:
+        self._spread, self.count = spread, 0
+        self._gram = None if spread is None else spread @ spread.T
 
-    def add(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Takes a block in; the block around the shift. `others` are already so, or `rows` themselves."""
+    def add(self, rows: Rows) -> Rows:
+        """Takes a block in, and returns it around the shift."""
         if not self.count:
-            self.shift = rows.mean(0)
-            self.total = np.zeros(rows.shape[1])
-            self.crossed = np.zeros((others.shape[1], rows.shape[1]))
+            features = rows.shape[2]
+            self.shift, self._places = rows.mean((0, 1)), np.zeros(rows.shape[1:])
+            self._products, self._spread_products = np.zeros((2, features, features))
         centred = rows - self.shift
-        self.total += centred.sum(0)
-        self.crossed += (centred if others is rows else others).T @ centred
         self.count += len(rows)
+        self._places += centred.sum(0)
+        self._products += _crossed(centred, centred)
+        if self._gram is not None:
+            self._spread_products += _crossed(centred, self._gram @ centred)
         return centred
 
+    def seen(self) -> Source:
+        return self._around(self._places.sum(0), self._products, len(self._places))
+
+    def spread_out(self) -> Source:
+        return (
+            self.seen()
+            if self._spread is None
+            else self._around(self.total(), self._spread_products, self._spread.shape[1])
+        )
+
+    def total(self) -> np.ndarray:
+        """Of the shifted rows, spread out."""
+        return (self._places if self._spread is None else self._spread.sum(1)[:, None] * self._places).sum(0)
+
+    def _around(self, total: np.ndarray, products: np.ndarray, places: int) -> Source:
+        count = self.count * places
+        return Source(count, self.shift + total / count, products - np.outer(total, total) / count)
+
+
+class _Target:
+    """Sums over y around a shift, and over its products with a source that is around another."""
+
+    def __init__(self, spread: np.ndarray | None) -> None:
+        self._spread, self._count = spread, 0
+
+    def add(self, rows: Rows, x: Rows) -> None:
+        if not self._count:
+            self._shift = rows.mean((0, 1))
+            self._total, self._cross = np.zeros(rows.shape[2]), np.zeros((x.shape[2], rows.shape[2]))
+        rows -= self._shift
+        self._count += rows.shape[0] * rows.shape[1]
+        self._total += rows.sum((0, 1))
+        self._cross += _crossed(x, rows if self._spread is None else self._spread @ rows)
+
     def mean(self) -> np.ndarray:
-        return self.shift + self.total / self.count
+        return self._shift + self._total / self._count
 
-    def products(self, others: "_Sums") -> np.ndarray:
-        """What was crossed, around the means instead of the shifts."""
-        return self.crossed - np.outer(others.total, self.total) / self.count
+    def cross(self, x: _Source) -> np.ndarray:
+        """Around the means instead of the shifts."""
+        return self._cross - np.outer(x.total(), self._total) / self._count
 
 
-def by_place(rows: Rows) -> np.ndarray:
-    """N × C × H × W, N × T × D or N × D as float64 places × features."""
+def _crossed(one: Rows, other: Rows) -> np.ndarray:
+    """Features × features, summed over samples and places."""
+    return one.reshape(-1, one.shape[2]).T @ other.reshape(-1, other.shape[2])
+
+
+def by_place(rows: Rows) -> Rows:
+    """N × C × H × W, N × T × D or N × D as float64 samples × places × features."""
     if rows.ndim == 4:
-        rows = rows.transpose(0, 2, 3, 1)
-    return rows.reshape(-1, rows.shape[-1]).astype(np.float64)
+        rows = rows.reshape(*rows.shape[:2], -1).transpose(0, 2, 1)
+    elif rows.ndim == 2:
+        rows = rows[:, None]
+    return rows.astype(np.float64, order="C")
 
 
 def _blocks(arrays: Sequence[Activations]) -> Iterator[tuple[int, int]]:

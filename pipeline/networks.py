@@ -4,10 +4,12 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from pipeline import paths
+from pipeline.arrays import Labels
 from pipeline.errors import DataError
 from pipeline.models import ARCHITECTURES
 from pipeline.models.base import Architecture
@@ -61,10 +63,12 @@ def read_network(model: str, seed: int, device: torch.device, recalibrated: str 
     return network.requires_grad_(False).eval().to(device)
 
 
-@torch.inference_mode()
 def accuracy(network: nn.Module, data: SplitData, device: torch.device) -> float:
-    right = 0
-    for start in range(0, len(data), TEST_BATCH):
-        here = slice(start, start + TEST_BATCH)
-        right += int((network(data.batch(here, device)).argmax(1).cpu().numpy() == data.labels[here]).sum())
-    return right / len(data)
+    return float((answers(network, data, device) == data.labels).mean())
+
+
+@torch.inference_mode()
+def answers(network: nn.Module, data: SplitData, device: torch.device) -> Labels:
+    """The classes that the network gives."""
+    parts = [slice(start, start + TEST_BATCH) for start in range(0, len(data), TEST_BATCH)]
+    return np.concatenate([network(data.batch(part, device)).argmax(1).cpu().numpy() for part in parts])

@@ -64,3 +64,8 @@ class Picked:
 
     def take(self, indices: np.ndarray) -> Rows:
         return self.rows.take(self.numbers[indices])
+
+
+def first_classes(measure: str, count: int) -> str:
+    """The name of a measure that is taken on samples of the first so many classes only."""
+    return f"{measure}_of_{count}"

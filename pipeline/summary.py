@@ -8,6 +8,7 @@ from pandas import DataFrame, Series
 from pipeline.errors import DataError
 from pipeline.figures.base import Evidence
 from pipeline.figures.tables import chosen, distinct, groups, series, summarised, where
+from pipeline.relabelling import first_classes
 from pipeline.verdicts import BASELINES, MEANINGS, PAIR, UNINFORMATIVE
 
 KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective"]
@@ -204,6 +205,8 @@ def _wide(rows: DataFrame, keys: list[str]) -> DataFrame:
 def _unstitched(evidence: Evidence) -> DataFrame:
     """Of each network on each dataset, with its own statistics and with recalibrated ones."""
     names = {"accuracy": "unstitched", "recalibrated_accuracy": "recalibrated"}
+    if evidence.classes is not None and evidence.home == evidence.data:  # the receiver's images are the stitch's
+        names = {first_classes(measure, evidence.classes): name for measure, name in names.items()}
     rows = where(chosen(evidence.networks, evidence.networks["measure"].isin(list(names))), data=evidence.home)
     return _wide(rows.assign(data=evidence.data), ["model", "seed", "data"]).rename(
         columns={"model": "receiver", **names}

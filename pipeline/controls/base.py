@@ -11,7 +11,7 @@ from pipeline.arrays import Labels, Rows, Sender
 class Setting:
     """What a control is a control of."""
 
-    receiver: Sender  # its own activations, on the stitch's data
+    receiver: Sender  # its own activations, as those of a sender
     untrained: Callable[[], Sender]  # those of a fresh network of its architecture, on the same data
     classes: int
     seed: int
@@ -24,6 +24,9 @@ class Control(ABC):
     def paired(self) -> bool:
         """Whether its samples are the receiver's, so that each has an activation of the receiver's beside it."""
         return True
+
+    def check(self, classes: int) -> None:
+        """Raises ValueError where it is no control of a receiver that tells so many classes apart."""
 
     @abstractmethod
     def sender(self, setting: Setting) -> Sender: ...

@@ -31,9 +31,12 @@ class Noise(Control):
     def paired(self) -> bool:
         return False
 
+    def check(self, classes: int) -> None:
+        if self.classes is not None and self.classes > classes:
+            raise ValueError(f"classes: is {self.classes}; it should be {classes} or fewer")
+
     def sender(self, setting: Setting) -> Sender:
-        classes = min(self.classes or setting.classes, setting.classes)
-        return NoiseSender(setting.receiver, self.radius, classes, setting.seed)
+        return NoiseSender(setting.receiver, self.radius, self.classes or setting.classes, setting.seed)
 
 
 @dataclass(frozen=True)

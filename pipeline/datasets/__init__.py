@@ -7,6 +7,7 @@ DATASETS = {
     "fashion_mnist": "pipeline.datasets.fashion_mnist:FashionMNIST",
     "image_folder": "pipeline.datasets.image_folder:ImageFolder",
     "mnist": "pipeline.datasets.mnist:MNIST",
+    "resized": "pipeline.datasets.resized:Resized",
     "svhn": "pipeline.datasets.svhn:SVHN",
     "synthetic": "pipeline.datasets.synthetic:Synthetic",
 }

@@ -27,7 +27,8 @@ class Evidence:
                 receiver's own representation at the same place
     controls, control_audits  the same of the receivers' controls; sender is a control's name
     networks    model seed data measure value; accuracy of each whole network, unstitched, and its
-                recalibrated_accuracy with BatchNorms that expect this dataset
+                recalibrated_accuracy with BatchNorms that expect this dataset; either followed by
+                _of_K is the same on the images of the first K classes
     curves      model seed epoch rate loss
     similarity  data model seed cut other_model other_seed other_cut measure value
     cuts        of each model, in its own order
@@ -48,6 +49,7 @@ class Evidence:
     cuts: dict[str, list[str]]
     swatches: dict[str, dict[str, list[np.ndarray]]]
     towards: str = ""  # the receivers' own dataset, where that is another than the senders'
+    classes: int | None = None  # of the cells' samples only those of the first so many classes; None for all
     originals: np.ndarray = field(default_factory=lambda: np.empty((0, 3, 1, 1), np.uint8))
     paintings: dict[Place, np.ndarray] = field(default_factory=dict)
 

@@ -18,7 +18,7 @@ class Stitching(Protocol):
     """What an objective needs of a stitch, which is also a module."""
 
     def solve(self, moments: Moments, free: Map) -> None: ...
-    def begin_at_identity(self) -> None: ...
+    def begin_at_identity(self, inputs: Callable[[], Source]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Joint:
 
     tail: nn.Module  # the receiver after its cut, frozen
     moments: Callable[[int | None], Moments]  # of source and target, from so many samples or from all
+    inputs: Callable[[], Source]  # of what the stitch's core sees of the source
     target: Callable[[int | None], Source]  # the target's own
     descend: Callable[[nn.Module, Loss, Towards], None]  # trains a module in place, by the study's recipe
     weight_decay: float  # of that recipe
@@ -59,9 +60,19 @@ class Objective(ABC):
         return False
 
     @property
+    def solves(self) -> bool:
+        """Whether it asks for moments, be it only to begin with."""
+        return self.closed
+
+    @property
     def descends(self) -> bool:
         """Whether the recipe moves its result."""
         return True
+
+    @property
+    def truncates(self) -> bool:
+        """Whether it leaves directions of the source or the target out."""
+        return False
 
     @property
     def starts_at_identity(self) -> bool:

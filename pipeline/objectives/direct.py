@@ -37,6 +37,10 @@ class Direct(Objective):
     def descends(self) -> bool:
         return False
 
+    @property
+    def truncates(self) -> bool:
+        return self.source_rank is not None or self.target_rank is not None
+
     def fit(self, stitch: nn.Module, joint: Joint) -> None:
         assert isinstance(stitch, Stitching)
         moments = joint.moments(self.samples)

@@ -25,6 +25,10 @@ class Task(Objective):
         return self.start == "direct"
 
     @property
+    def solves(self) -> bool:
+        return self.start == "direct"
+
+    @property
     def labelled(self) -> bool:
         return True
 
@@ -35,7 +39,7 @@ class Task(Objective):
     def fit(self, stitch: nn.Module, joint: Joint) -> None:
         assert isinstance(stitch, Stitching)
         if self.start == "identity":
-            stitch.begin_at_identity()
+            stitch.begin_at_identity(joint.inputs)
         if self.start == "direct":
             moments = joint.moments(None)
             stitch.solve(moments, moments.affine())

@@ -18,12 +18,13 @@ from pipeline.arrays import Activations, Spectrum
 from pipeline.atomic import write_text
 from pipeline.devices import choose
 from pipeline.norms import expect, statistics
-from pipeline.params import Params
+from pipeline.params import Labelling, Params
 from pipeline.progress import progress
 from pipeline.ranks import RANKS
 from pipeline.ranks.base import Rank
 from pipeline.reading import tensor
 from pipeline.registry import build
+from pipeline.relabelling import relabelled
 from pipeline.spectra import spectrum
 from pipeline.stages.cells import KEYS, Cell, cells, csv, kept, own_activations, receiving
 from pipeline.stages.making import TEST_BATCH, loaded
@@ -37,12 +38,7 @@ def run(params: Params, sender: str, receiver: str, seed: int) -> None:
 
 
 def audit(cell: Cell, ranks: dict[str, Rank]) -> Iterator[dict[str, Any]]:
-    spectra = {
-        "": _seen(cell),
-        "receiver_": receiver_spectrum(
-            cell.receiver, cell.seed, cell.towards, cell.receiver_cut, cell.options.receiver_bn, cell.device
-        ),
-    }
+    spectra = {"": _seen(cell), "receiver_": _own(cell)}
     for name, rank in ranks.items():
         for prefix, values in spectra.items():
             yield {**dict(zip(KEYS, cell.names(), strict=True)), "measure": prefix + name, "value": rank(values)}
@@ -60,11 +56,21 @@ def _seen(cell: Cell) -> Spectrum:
     return spectrum(through(nn.Sequential(parts.stitch, layer), parts.given(cell, device), device))
 
 
-@lru_cache
-def receiver_spectrum(receiver: str, seed: int, data: str, cut: str, mode: str, device: str) -> Spectrum:
+def _own(cell: Cell) -> Spectrum:
     """Of what the receiver's first layer makes of its own activations."""
-    model, own = receiving(receiver, seed, data, mode), own_activations(receiver, seed, data, kept(mode))
-    return spectrum(through(model.first_layer(model.cut(cut)), own.rows("test", cut), choose(device)))
+    mode, device = cell.options.receiver_bn, choose(cell.device)
+    classes = cell.options.labels.classes if cell.towards == cell.data else None
+    return receiver_spectrum(cell.receiver, cell.seed, cell.towards, cell.receiver_cut, mode, classes, device)
+
+
+@lru_cache
+def receiver_spectrum(
+    receiver: str, seed: int, data: str, cut: str, mode: str, classes: int | None, device: torch.device
+) -> Spectrum:
+    """On the samples of the first so many classes, like the cells'; every sender's cells ask for it."""
+    model = receiving(receiver, seed, data, mode)
+    own = relabelled(own_activations(receiver, seed, data, kept(mode)), Labelling(classes, 0, None), 0)
+    return spectrum(through(model.first_layer(model.cut(cut)), own.rows("test", cut), device))
 
 
 @torch.inference_mode()

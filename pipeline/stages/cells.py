@@ -33,6 +33,7 @@ from pipeline.relabelling import relabelled
 from pipeline.senders import WithInput
 from pipeline.stitches import STITCHES
 from pipeline.stitches.base import Joining, Stitch
+from pipeline.stitches.places import features
 from pipeline.store import Store, open_store
 from pipeline.weights import weights_digest
 
@@ -199,10 +200,17 @@ def known(cell: AnyCell) -> AnyCell:
     stitch, objective = cell.stitch(), cell.built_objective()
     if objective.starts_at_identity:
         try:
-            stitch.begin_at_identity()
+            stitch.identity()
         except ValueError as error:
             where = f"objectives.{cell.objective}.start: {cell.sender}/{cell.sender_cut} to {cell.receiver}"
             raise ParamsError(f"{where}/{cell.receiver_cut}: {error}; use random or direct") from error
+    if objective.solves:
+        _affordable(cell, stitch)
+    if objective.truncates and stitch.core.keeps_all:
+        raise ParamsError(
+            f"objectives.{cell.objective}: leaves directions out, and stitches.{cell.map} keeps every one; "
+            "set source_rank and target_rank to null, or choose another map"
+        )
     if objective.paired and cell.towards != cell.data:
         raise ParamsError(
             f"objectives.{cell.objective}: needs the receiver's activations on the sender's samples; "
@@ -214,6 +222,18 @@ def known(cell: AnyCell) -> AnyCell:
             "it should be an autoencoder, cut before its decoder's end"
         )
     return cell
+
+
+def _affordable(cell: Cell, stitch: Joining) -> None:
+    """Products of all features with all, of the source twice and once more with the target, and their eigenvectors."""
+    source, target = features(stitch.before_shape()), features(stitch.shapes[1])
+    needed = 8 * (4 * source**2 + 2 * source * target)
+    if needed > 2 * cell.memory:
+        raise ParamsError(
+            f"objectives.{cell.objective}: {cell.sender}/{cell.sender_cut} to {cell.receiver}/{cell.receiver_cut}: "
+            f"least squares over {source} features needs {needed / 1e9:.3g} GB; machine.memory_gb gives a cell "
+            f"{2 * cell.memory / 1e9:.3g}; use places: bilinear, or a later cut"
+        )
 
 
 def painter(cell: Cell) -> nn.Module | None:

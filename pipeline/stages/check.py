@@ -9,6 +9,7 @@ from pipeline import paths
 from pipeline.arrays import Shape
 from pipeline.augmentation import composed
 from pipeline.controls import CONTROLS
+from pipeline.controls.base import Control
 from pipeline.datasets import DATASETS
 from pipeline.datasets.base import Dataset
 from pipeline.errors import DataError, ParamsError, PipelineError, choices
@@ -123,7 +124,18 @@ def _networks(params: Params) -> Iterator[PipelineError]:
         )
         yield from _joints(params, given, taken, datasets[params.stitch.towards].shape())
         yield from _pairs(params)
+        yield from _controls(params, counts)
         yield from _labels(params, counts, len(datasets[params.stitch.data].classes(root)))
+
+
+def _controls(params: Params, told_apart: dict[str, int]) -> Iterator[PipelineError]:
+    for (name, options), receiver in product(params.controls.items(), params.receivers):
+        control = build(f"controls.{name}", CONTROLS, name, options)
+        if isinstance(control, Control):
+            try:
+                control.check(told_apart[receiver])
+            except ValueError as error:
+                yield ParamsError(f"controls.{name}.{error}, which {receiver} tells apart")
 
 
 def _labels(params: Params, told_apart: dict[str, int], there: int) -> Iterator[PipelineError]:

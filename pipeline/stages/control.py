@@ -24,7 +24,7 @@ from pipeline.randomness import seed_for
 from pipeline.ranks import RANKS
 from pipeline.registry import build
 from pipeline.stages.audit import audit
-from pipeline.stages.cells import Cell, csv, groups, kept, known, origin, planned, receiving_store
+from pipeline.stages.cells import Cell, csv, groups, kept, known, origin, own_activations, planned
 from pipeline.stages.extract import inputs, store
 from pipeline.stages.making import done, make
 from pipeline.stages.stitch import rows
@@ -55,6 +55,7 @@ class ControlCell(Cell):
 
 def run(params: Params, receiver: str, seed: int) -> None:
     shutil.rmtree(_untrained_folder(receiver, seed), ignore_errors=True)  # an earlier run's, of who knows what
+    _opened.cache_clear()
     tasks = [cell for name in senders(params) for cell in cells(params, name, receiver, seed)]
     run_tasks(groups(tasks), make, done, params.machine.slots, f"controls of {receiver}, seed {seed}")
     ranks = {name: build(f"ranks.{name}", RANKS, name, options) for name, options in params.ranks.items()}
@@ -91,7 +92,8 @@ def cells(params: Params, name: str, receiver: str, seed: int) -> list[ControlCe
 def _sender(cell: ControlCell) -> Sender:
     classes = read_plan(cell.receiver).classes
     seed = seed_for(cell.root_seed, "controls", cell.receiver, cell.seed)
-    return cell.control.sender(Setting(receiving_store(cell), lambda: _untrained(cell, seed), classes, seed))
+    receiver = own_activations(cell.receiver, cell.seed, cell.towards, kept(cell.options.sender_bn))
+    return cell.control.sender(Setting(receiver, lambda: _untrained(cell, seed), classes, seed))
 
 
 def _untrained(cell: ControlCell, seed: int) -> Store:
@@ -121,8 +123,7 @@ def _untrained_folder(receiver: str, seed: int) -> Path:
 def write(
     tasks: list[ControlCell], audits: list[dict[str, Any]], controls: dict[str, Options], receiver: str, seed: int
 ) -> None:
-    gathered = paths.scratch("gathered", digest("control", receiver, seed))
-    shutil.rmtree(gathered, ignore_errors=True)
+    gathered = gathering("control", receiver, seed)
     write_text(gathered / "cells.csv", csv(rows(tasks, controls)))
     write_text(gathered / "audits.csv", csv(audits))
     appear(gathered, paths.controls(receiver, seed))

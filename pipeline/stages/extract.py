@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from pipeline import paths
+from pipeline.arrays import Labels
 from pipeline.atomic import digest, replacing, write_text
 from pipeline.behind import Behind
 from pipeline.capture import capture
@@ -26,12 +27,13 @@ from pipeline.cutting import Cut, Cuttable
 from pipeline.devices import choose
 from pipeline.errors import ResourceError
 from pipeline.imports import closure, code_digest
-from pipeline.networks import accuracy, read_network
+from pipeline.networks import answers, read_network
 from pipeline.norms import recalibrated, statistics
 from pipeline.params import Extraction, Params, Stitching
 from pipeline.prepared import Prepared, read_prepared
 from pipeline.progress import progress
 from pipeline.randomness import generator
+from pipeline.relabelling import first_classes
 from pipeline.store import Identity, Spec, StoreWriter
 from pipeline.system import keep_memory
 from pipeline.weights import save_tensors, weights_digest
@@ -51,14 +53,24 @@ def run(params: Params, name: str, seed: int, dataset: str) -> None:
     rows = []
     for mode in modes(params.stitch):
         destination = paths.store(name, seed, dataset, mode)
-        answers = store(networks[mode], identity, data, params.extract, params.machine.memory_gb, destination, device)
-        rows.append((MEASURES[mode], float((answers["test"] == data.splits["test"].labels).mean())))
+        found = store(networks[mode], identity, data, params.extract, params.machine.memory_gb, destination, device)
+        rows += accuracies(MEASURES[mode], found["test"], data)
     if MEASURES["recalibrated"] not in dict(rows):
-        network = networks["recalibrated"].to(device)
-        rows.append((MEASURES["recalibrated"], accuracy(network, data.splits["test"], device)))
+        found = answers(networks["recalibrated"].to(device), data.splits["test"], device)
+        rows += accuracies(MEASURES["recalibrated"], found, data)
     facts = {"model": name, "seed": seed, "data": dataset}
     table = pandas.DataFrame([{**facts, "measure": measure, "value": value} for measure, value in rows])
     write_text(paths.unstitched(name, seed, dataset), table.to_csv(index=False))
+
+
+def accuracies(measure: str, answers: Labels, data: Prepared) -> Iterator[tuple[str, float]]:
+    """On all test images, then on those of the first 2, 3, ... classes: what a stitch of so many is held against."""
+    labels = data.splits["test"].labels
+    right = answers == labels
+    yield measure, float(right.mean())
+    for count in range(2, len(data.classes) + 1):
+        if (labels < count).any():
+            yield first_classes(measure, count), float(right[labels < count].mean())
 
 
 def modes(stitch: Stitching) -> list[str]:
@@ -95,11 +107,11 @@ def store(
     scratch = paths.scratch("extract", digest(vars(identity), [vars(spec) for spec in specs], options.batch, _code()))
     present(total_bill(specs, options), scratch, memory_gb)
     writer = StoreWriter(scratch / "store", identity, specs)
-    answers = extract(model, cuts, data, options.batch, writer, scratch, device)
-    answers = {split: np.array(found) for split, found in answers.items()}  # off the files that go now
+    found = extract(model, cuts, data, options.batch, writer, scratch, device)
+    found = {split: np.array(given) for split, given in found.items()}  # off the files that go now
     writer.finish({split: rows.labels for split, rows in data.splits.items()}, destination)
     shutil.rmtree(scratch)
-    return answers
+    return found
 
 
 def _code() -> str:
@@ -118,17 +130,17 @@ def extract(
     """Fills the store, from the first row an earlier attempt did not finish; the network's answers by split."""
     keep_memory()
     taps = model.taps(cuts).to(device)
-    answers = {}
+    found = {}
     for split, rows in data.splits.items():
         start = writer.resume_at(split, batch)
-        answers[split] = _answers(scratch / f"{split}.npy", len(rows))
+        found[split] = _answers(scratch / f"{split}.npy", len(rows))
         batches = capture(taps, cuts, rows, batch, start, device)
         steps = progress(batches, -(-len(rows) // batch), f"{data.name} {split}", "batches", start // batch)
         with Behind() as later:  # writing overlaps the next batch's forward pass
             for captured in steps:
-                answers[split][captured.start : captured.start + batch] = captured.logits.argmax(1).numpy()
+                found[split][captured.start : captured.start + batch] = captured.logits.argmax(1).numpy()
                 later(writer.write, split, captured.start, captured.activations)
-    return answers
+    return found
 
 
 def _answers(path: Path, samples: int) -> np.ndarray:

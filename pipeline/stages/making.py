@@ -40,6 +40,11 @@ class Parts:
     stitch: Joining
     tail: fx.GraphModule
 
+    @cached_property
+    def fast_tail(self) -> nn.Module:
+        """The tail with the statistics it has when this is first asked for; equal up to rounding."""
+        return folded(self.tail)
+
     def save(self, cell: Cell) -> None:
         """The stitch's weights, and what BatchNorms around it came to expect while it was trained."""
         tensors = state(self.stitch)
@@ -113,6 +118,7 @@ def _make(cell: Cell, shared: "Pairings") -> None:
     joint = Joint(
         _trained_through(cell, parts) if objective.descends else parts.tail,
         lambda samples: shared.moments(cell, parts.stitch, samples),
+        lambda: own_moments(cell.source().rows("train", cell.sender_cut), parts.stitch.arrangement),
         lambda samples: shared.target(cell, samples),
         lambda module, loss, towards: _descend(cell, parts, module, loss, towards, device),
         cell.options.weight_decay,
@@ -173,7 +179,7 @@ def _trained_through(cell: Cell, parts: Parts) -> nn.Module:
     options = cell.options
     if options.receiver_bn == "batch" or options.dropout:
         return live(parts.tail, options.receiver_bn == "batch", options.dropout)
-    return folded(parts.tail)
+    return parts.fast_tail
 
 
 def _descend(cell: Cell, parts: Parts, module: nn.Module, loss: Loss, towards: Towards, device: torch.device) -> None:
@@ -240,7 +246,7 @@ def test(parts: Parts, rows: Activations, labels: Labels, device: torch.device) 
     right, loss, samples = 0, 0.0, rows.shape[0]
     for start in range(0, samples, TEST_BATCH):
         stop = min(start + TEST_BATCH, samples)
-        logits = parts.tail(parts.stitch(tensor(rows.read(start, stop), device)))
+        logits = parts.fast_tail(parts.stitch(tensor(rows.read(start, stop), device)))
         wanted = torch.from_numpy(labels[start:stop]).to(device)
         right += int((logits.argmax(1) == wanted).sum())
         loss += float(cross_entropy(logits, wanted, reduction="sum"))
@@ -261,7 +267,7 @@ class Pairings:
             cuts = [c.receiver_cut for c in self._group if self._arranging[c.receiver_cut] == stitch.arranging]
             source = _sampled(cell, cell.source().rows("train", cell.sender_cut), samples)
             targets = [_sampled(cell, cell.target().rows("train", cut), samples) for cut in cuts]
-            self._found[key] = dict(zip(cuts, moments(source, targets, stitch.arranged), strict=True))
+            self._found[key] = dict(zip(cuts, moments(source, targets, stitch.arrangement), strict=True))
         return self._found[key][cell.receiver_cut]
 
     def target(self, cell: Cell, samples: int | None) -> Source:

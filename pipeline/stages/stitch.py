@@ -31,15 +31,21 @@ def run(params: Params, sender: str, receiver: str, seed: int) -> None:
 
 def collect(tasks: Sequence[Cell], controls: dict[str, Options], sender: str, receiver: str, seed: int) -> None:
     """The cells' results as the stage's outputs, in the order of the cells."""
-    gathered = paths.scratch("gathered", digest(sender, receiver, seed))
-    shutil.rmtree(gathered, ignore_errors=True)
-    gathered.mkdir(parents=True)
+    gathered = gathering("stitch", sender, receiver, seed)
     for task in tasks:
         for name in filter(lambda name: (task.folder / name).exists(), (task.file, task.painting)):
             shutil.copyfile(task.folder / name, gathered / name)
     table = csv(rows(tasks, controls))
     appear(gathered, paths.stitches(sender, receiver, seed))
     write_text(paths.cells(sender, receiver, seed), table)
+
+
+def gathering(*names: object) -> Path:
+    """An empty folder for what becomes a stage's output at once."""
+    folder = paths.scratch("gathered", digest(*names))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
 
 
 def rows(tasks: Sequence[Cell], controls: dict[str, Options]) -> Iterator[dict[str, Any]]:

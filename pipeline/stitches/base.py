@@ -6,6 +6,7 @@ between variants is which affine maps it may become, and how it is written down 
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +14,16 @@ import torch
 from torch import Tensor, nn
 
 from pipeline.arrays import Rows, Shape
-from pipeline.moments import Map, Moments, Source
-from pipeline.stitches.places import Places, arrangement, features
+from pipeline.moments import Arrangement, Map, Moments, Source
+from pipeline.stitches.places import Places, arrangement, features, places_of
 
 
 class Core(nn.Module, ABC):
     """Maps D features to E, initialised at random from torch's global generator."""
+
+    keeps_all = False  # whether every direction of the source must pass, so that none can be left out
+    normalises = False  # whether it works otherwise while it is trained, by what it is given
+    rank: int | None = None  # the highest that its map can have, where there is one
 
     @abstractmethod
     def become(self, found: Map, source: Source | None = None) -> None:
@@ -47,29 +52,48 @@ class Joining(nn.Module):
     def forward(self, activations: Tensor) -> Tensor:
         return self.after(self.core(self.before(activations)))
 
+    @property
+    def arrangement(self) -> Arrangement:
+        """For least squares, which pairs a source's places with the target's."""
+        return Arrangement(self._shrunk, self._spread())
+
     @torch.inference_mode()
-    def arranged(self, rows: Rows) -> Rows:
-        """A source's rows with the places of the target's: what least squares pairs with them."""
-        if isinstance(self.before, nn.Identity) and isinstance(self.after, nn.Identity):
+    def _shrunk(self, rows: Rows) -> Rows:
+        if isinstance(self.before, nn.Identity):
             return rows
-        place = torch.from_numpy(np.require(rows, np.float32, "W"))
-        return self.after(self.before(place)).numpy()
+        return self.before(torch.from_numpy(np.require(rows, np.float32, "W"))).numpy()
+
+    @torch.inference_mode()
+    def _spread(self) -> np.ndarray | None:
+        """What each place before `after` has in each place behind it: the images of maps with a single 1."""
+        if isinstance(self.after, nn.Identity):
+            return None
+        grid = places_of(self.before_shape())  # of maps: nothing else is spread
+        places = math.prod(grid)
+        images = self.after(torch.eye(places, dtype=torch.float64).reshape(1, places, *grid)).numpy()
+        spread = images.reshape(places, -1) if len(self.shapes[1]) == 3 else images.reshape(-1, places).T
+        return None if np.array_equal(spread, np.eye(places)) else spread
 
     @property
     def arranging(self) -> str:
         """Names the arrangement: joinings of one source with equal names arrange its rows alike."""
         return f"{self.before}/{self.after}"
 
-    def begin_at_identity(self) -> None:
-        """Features pass as they are; raises ValueError where they are not as many on both sides."""
+    def identity(self) -> Map:
+        """Features pass as they are; raises ValueError where they cannot."""
         source, target = features(self.before_shape()), features(self.shapes[1])
         if source != target:
             raise ValueError(f"there is no identity from {source} features to {target}")
-        self.core.become(Map(np.eye(target), np.zeros(target)))
+        if self.core.rank is not None and self.core.rank < target:
+            raise ValueError(f"a map of rank {self.core.rank} is no identity of {target} features")
+        return Map(np.eye(target), np.zeros(target))
+
+    def begin_at_identity(self, inputs: Callable[[], Source]) -> None:
+        self.core.become(self.identity(), inputs() if self.core.normalises else None)
 
     def solve(self, moments: Moments, free: Map) -> None:
         """The closed form: what least squares makes of the core, given the best affine map of all."""
-        self.core.become(self.core.closest(moments, free), moments.source)
+        self.core.become(self.core.closest(moments, free), moments.inputs)
 
     def before_shape(self) -> Shape:
         with torch.inference_mode():

@@ -18,6 +18,8 @@ class BnConvBn(Stitch):
 class NormedCore(Core):
     """In eval mode any affine map; in training the two BatchNorms set scale and centre by the batch."""
 
+    normalises = True
+
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.before, self.map, self.after = Norm(inputs), Affine(inputs, outputs), Norm(outputs)

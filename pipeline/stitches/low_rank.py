@@ -31,6 +31,7 @@ class LowRankCore(Core):
 
     def __init__(self, inputs: int, outputs: int, rank: int) -> None:
         super().__init__()
+        self.rank = rank
         whole = Affine(inputs, outputs)
         self.down = nn.Parameter(torch.empty(rank, inputs))
         self.up = nn.Parameter(torch.empty(outputs, rank))

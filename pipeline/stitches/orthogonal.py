@@ -19,23 +19,35 @@ class Orthogonal(Stitch):
 
 
 class OrthogonalCore(Core):
-    """A fixed orthonormal frame, turned by the exponential of what is learnt, which is skew-symmetric."""
+    """The first columns of a fixed frame, turned by the exponential of what is learnt, which is skew-symmetric.
+
+    Descent reaches every such map where there are more outputs than inputs; where there are as many, it stays a
+    rotation or a reflection, as it began. Weight decay draws it back to the frame it began with.
+    """
 
     frame: Tensor
+    keeps_all = True
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
-        self.register_buffer("frame", torch.linalg.qr(torch.randn(outputs, inputs, dtype=torch.float64))[0].float())
-        self.turn = nn.Parameter(torch.zeros(inputs, inputs))
+        self.register_buffer("frame", torch.linalg.qr(torch.randn(outputs, outputs, dtype=torch.float64))[0].float())
+        self.turn = nn.Parameter(torch.zeros(outputs, inputs))
         self.bias = nn.Parameter(torch.zeros(outputs))
 
     def become(self, found: Map, source: Source | None = None) -> None:
-        put(self.frame, found.weight)
+        whole = np.linalg.qr(found.weight, mode="complete")[0]
+        whole[:, : found.weight.shape[1]] = found.weight
+        put(self.frame, whole)
         put(self.turn, np.zeros(self.turn.shape))
         put(self.bias, found.bias)
 
     def closest(self, moments: Moments, free: Map) -> Map:
         return moments.orthogonal()
 
+    def weight(self) -> Tensor:
+        outputs, inputs = self.turn.shape
+        turn = nn.functional.pad(self.turn, (0, outputs - inputs))
+        return self.frame @ torch.matrix_exp(turn - turn.T)[:, :inputs]
+
     def forward(self, activations: Tensor) -> Tensor:
-        return affine(activations, self.frame @ torch.matrix_exp(self.turn - self.turn.T), self.bias)
+        return affine(activations, self.weight(), self.bias)

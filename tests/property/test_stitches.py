@@ -50,6 +50,12 @@ def built(variant: Stitch, source: tuple[int, ...], target: tuple[int, ...]) -> 
             raise
 
 
+@torch.inference_mode()
+def arranged(stitch: Joining, x: np.ndarray) -> np.ndarray:
+    """A source's rows with the places of the target's."""
+    return stitch.after(stitch.before(torch.from_numpy(np.array(x)))).numpy()
+
+
 @given(
     name=st.sampled_from(list(VARIANTS)), places=st.sampled_from(["keep", "bilinear", "strided"]), a=shapes, b=shapes
 )
@@ -63,7 +69,7 @@ def test_what_is_built_has_the_targets_shape_and_what_is_not_says_why(
         return
 
     assert stitch.eval()(torch.randn(3, *a)).shape == (3, *b)
-    assert stitch.arranged(rows(3, a)).shape[2:] == (3, *b)[2:] or len(b) != 3
+    assert arranged(stitch, rows(3, a)).shape[2:] == (3, *b)[2:] or len(b) != 3
 
 
 @given(a=shapes, b=shapes)
@@ -79,9 +85,28 @@ def test_arranging_may_come_before_or_after_the_map(a: tuple, b: tuple, places: 
 
     with torch.inference_mode():
         whole = stitch(torch.from_numpy(x)).numpy()
-        after = stitch.core(torch.from_numpy(np.array(stitch.arranged(x)))).numpy()
+        after = stitch.core(torch.from_numpy(arranged(stitch, x))).numpy()
 
     assert whole == pytest.approx(after, abs=1e-4)
+
+
+@given(a=shapes, b=shapes, places=st.sampled_from(["bilinear", "strided"]), seed=st.integers(0, 99))
+def test_moments_are_those_of_the_arranged_source(a: tuple, b: tuple, places: Places, seed: int) -> None:
+    """However few places they were computed at."""
+    stitch, random = built(Conv1x1(places), a, b), np.random.default_rng(seed)
+    x, y = (random.normal(3, 2, (7, *shape)).astype(np.float32) for shape in (a, b))
+
+    (found,) = moments(Held(x), [Held(y)], stitch.arrangement)
+    (wanted,) = moments(Held(arranged(stitch, x)), [Held(y)])
+    with torch.inference_mode():
+        inputs = own_moments(Held(stitch.before(torch.from_numpy(x)).numpy()))
+
+    assert found.source.count == wanted.source.count
+    assert found.source.mean == pytest.approx(wanted.source.mean, abs=1e-4)
+    assert found.source.products == pytest.approx(wanted.source.products, rel=1e-4, abs=1e-2)
+    assert found.cross == pytest.approx(wanted.cross, rel=1e-4, abs=1e-2)
+    assert found.mean == pytest.approx(wanted.mean)
+    assert found.inputs.products == pytest.approx(inputs.products)
 
 
 def test_a_strided_stitch_is_the_strided_convolution_of_hernandez() -> None:
@@ -98,11 +123,11 @@ def test_a_class_token_is_the_mean_and_is_left_out_again() -> None:
     back = Conv1x1("bilinear").build((5, 3), (3, 2, 2))
     x = rows(2, (3, 2, 2))
 
-    tokens = into.arranged(x)
+    tokens = arranged(into, x)
 
     assert tokens[:, 1:] == pytest.approx(x.reshape(2, 3, 4).transpose(0, 2, 1))
     assert tokens[:, 0] == pytest.approx(x.mean((2, 3)), abs=1e-6)
-    assert back.arranged(tokens) == pytest.approx(x)
+    assert arranged(back, tokens) == pytest.approx(x)
 
 
 def joint(x: np.ndarray, y: np.ndarray, recipe: Recipe | None = None, tail: torch.nn.Module | None = None) -> Joint:
@@ -117,7 +142,8 @@ def joint(x: np.ndarray, y: np.ndarray, recipe: Recipe | None = None, tail: torc
 
     def found(stitch: Joining) -> Joint:
         return Joint(
-            tail, lambda _: moments(held, [Held(y)], stitch.arranged)[0], lambda _: own_moments(Held(y)), descend,
+            tail, lambda _: moments(held, [Held(y)], stitch.arrangement)[0],
+            lambda: own_moments(held, stitch.arrangement), lambda _: own_moments(Held(y)), descend,
             recipe.weight_decay if recipe else 0.0, None, lambda _: torch.empty(0), lambda _: torch.empty(0),
         )  # fmt: skip
 
@@ -160,7 +186,7 @@ def test_an_orthogonal_map_is_recovered() -> None:
 
     stitch = solved(Orthogonal("keep"), x, y)
 
-    assert stitch.core.state_dict()["frame"].numpy() == pytest.approx(turn, abs=1e-5)
+    assert stitch.core.weight().detach().numpy() == pytest.approx(turn, abs=1e-5)  # pyright: ignore
     assert applied(stitch, x) == pytest.approx(y, abs=1e-4)
 
 
@@ -169,9 +195,21 @@ def test_an_orthogonal_stitch_stays_orthogonal_while_it_learns() -> None:
     Match("descent").fit(stitch, joint(x, y, RECIPE)(stitch))  # pyright: ignore[reportCallIssue]
 
     core = stitch.core
-    weight = core.frame @ torch.matrix_exp(core.turn - core.turn.T)  # pyright: ignore
+    weight = core.weight()  # pyright: ignore
     assert torch.allclose(weight.T @ weight, torch.eye(4), atol=1e-5)
     assert core.turn.abs().max() > 1e-3  # pyright: ignore
+
+
+def test_an_orthogonal_stitch_learns_a_map_into_directions_that_it_did_not_begin_with() -> None:
+    turn = np.linalg.qr(RANDOM.standard_normal((6, 3)))[0]
+    x = rows(256, (3,))
+    y = (x @ turn.T).astype(np.float32)
+    stitch = Orthogonal("keep").build((3,), (6,))
+
+    recipe = replace(RECIPE, optimiser="adam", lr=0.02, weight_decay=0.0)
+    Match("descent").fit(stitch, joint(x, y, recipe)(stitch))  # pyright: ignore[reportCallIssue]
+
+    assert stitch.core.weight().detach().numpy() == pytest.approx(turn, abs=0.01)  # pyright: ignore
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
@@ -264,7 +302,36 @@ def test_an_l1_penalty_makes_a_sparser_stitch() -> None:
 )
 def test_there_is_no_identity_between_different_numbers_of_features(name: str, source: tuple, target: tuple) -> None:
     with pytest.raises(ValueError, match="there is no identity from 4 features to 5"):
-        VARIANTS[name]("keep").build(source, target).begin_at_identity()
+        VARIANTS[name]("keep").build(source, target).identity()
+
+
+def test_a_map_of_low_rank_is_no_identity() -> None:
+    with pytest.raises(ValueError, match="a map of rank 2 is no identity of 4 features"):
+        LowRank("keep", rank=2).build((4,), (4,)).identity()
+
+
+@pytest.mark.parametrize("name", ["conv1x1", "bn_conv_bn", "orthogonal"])
+@pytest.mark.parametrize(("source", "target"), [((4, 3, 3), (4, 3, 3)), ((4, 3, 3), (4, 6, 6)), ((4,), (4,))])
+def test_a_stitch_that_begins_at_the_identity_is_it_in_training_too(name: str, source: tuple, target: tuple) -> None:
+    x = 3 + 2 * rows(500, source)
+    stitch = VARIANTS[name]("bilinear").build(source, target)
+    stitch.begin_at_identity(lambda: own_moments(Held(x), stitch.arrangement))
+    wanted = arranged(stitch, x)
+
+    with torch.inference_mode():
+        assert stitch.eval()(torch.from_numpy(x)).numpy() == pytest.approx(wanted, abs=1e-3)
+        assert stitch.train()(torch.from_numpy(x)).numpy() == pytest.approx(wanted, abs=1e-3)
+
+
+@pytest.mark.parametrize(("source", "target"), [((4, 3, 3), (4, 3, 3)), ((4, 3, 3), (5, 6, 6)), ((4, 6, 6), (5, 3, 3))])
+def test_a_solved_stitch_with_norms_is_the_same_in_training(source: tuple, target: tuple) -> None:
+    x = 3 + 2 * rows(500, source)
+    y = arranged(Conv1x1("bilinear").build(source, target), x)
+    stitch = solved(BnConvBn("bilinear"), x, rows(500, target) if y.shape[1:] != target else y)
+    found = applied(stitch, x)
+
+    with torch.inference_mode():
+        assert stitch.train()(torch.from_numpy(x)).numpy() == pytest.approx(found, abs=2e-3)
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,13 @@ from pipeline import registry
 from pipeline.datasets import DATASETS, files, idx
 from pipeline.datasets.base import Dataset, Labelled, Normalisation, Split
 from pipeline.datasets.cifar10 import CIFAR10
-from pipeline.datasets.colour_digits import COLOURS, ColourDigits, Scheme, spread_colours
+from pipeline.datasets.colour_digits import COLOURS, ColourDigits, Scheme, grey, spread_colours
 from pipeline.datasets.digits import Digits
 from pipeline.datasets.fashion_mnist import FashionMNIST
 from pipeline.datasets.image_folder import ImageFolder
 from pipeline.datasets.mnist import MNIST
 from pipeline.datasets.options import Limit, limited
+from pipeline.datasets.resized import Resized
 from pipeline.datasets.svhn import SVHN
 from pipeline.datasets.synthetic import Synthetic
 from pipeline.errors import DataError, ParamsError
@@ -55,6 +56,8 @@ SCHEMES: tuple[Scheme, ...] = ("correlated", "digit", "colour", "colour_only", "
         ("cifar10", {"limit": None, **PLAIN, "std": [1.0, 0.0, 1.0]}, r"d\.std: is .*; it should hold numbers above 0"),
         ("svhn", {"limit": None, **PLAIN, "mean": [float("nan"), 0.0, 0.0]}, r"d\.mean: is .*finite"),
         ("svhn", {"limit": None, **PLAIN, "mean": [0.5]}, r"d\.mean: has 1 entries; it should have 3"),
+        ("resized", {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "size": 3, "channels": 1}, r"d\.size: is 3; it"),
+        ("resized", {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "size": 8, "channels": 2}, r"d\.channels: is 2; it"),
         (
             "colour_digits",
             {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "scheme": "grey"},
@@ -316,6 +319,41 @@ def test_coloured_digits_name_the_ids_classes_and_missing_files_of_their_source(
     assert ColourDigits(Strokes(1), "digit").load(NOWHERE, "test", 0).ids[3] == "digit/strokes/test/3"
     assert dataset.classes(tmp_path) == source.classes(tmp_path)
     assert list(dataset.missing(tmp_path)) == list(source.missing(tmp_path)) != []
+
+
+# Resizing
+
+
+@pytest.mark.parametrize(("size", "channels"), [(8, 3), (5, 3), (12, 3), (8, 1), (5, 1)])
+def test_resized_images_are_pillows_to_a_level(size: int, channels: int) -> None:
+    source = Synthetic(categories=3, samples=7, size=8)
+    whole, found = source.load(NOWHERE, "test", 0), Resized(source, size, channels).load(NOWHERE, "test", 0)
+    images = [Image.fromarray(np.moveaxis(pixels, 0, -1)) for pixels in np.array(whole.pixels[:])]
+    mode = "L" if channels == 1 else "RGB"
+    wanted = [np.asarray(image.convert(mode).resize((size, size), Image.Resampling.BILINEAR)) for image in images]
+
+    assert found.pixels.shape == (7, channels, size, size)
+    for pixels, image in zip(found.pixels[:], wanted, strict=True):
+        assert np.abs(pixels.astype(int) - np.moveaxis(image.reshape(size, size, -1), -1, 0)).max() <= 1
+    assert np.array_equal(found.labels, whole.labels)
+    assert found.ids == tuple(f"{size}x{channels}/{name}" for name in whole.ids)
+
+
+def test_grey_images_become_three_equal_channels_and_keep_their_normalisation() -> None:
+    source = Digits(size=8, train_fraction=0.5)
+    dataset = Resized(source, 8, 3)
+    pixels, own = dataset.load(NOWHERE, "test", 0).pixels[:], source.normalisation()
+
+    assert np.array_equal(pixels, grey(source.load(NOWHERE, "test", 0).pixels[:]))
+    assert dataset.shape() == (3, 8, 8)
+    assert dataset.normalisation() == Normalisation(own.mean * 3, own.std * 3)
+    assert dataset.classes(NOWHERE) == source.classes(NOWHERE)
+
+
+def test_one_channel_is_normalised_by_the_mean_of_three() -> None:
+    found = Resized(CIFAR10(None, (0.1, 0.2, 0.3), (0.2, 0.2, 0.5)), 28, 1).normalisation()
+
+    assert (found.mean, found.std) == (pytest.approx((0.2,)), pytest.approx((0.3,)))
 
 
 # MNIST and Fashion-MNIST

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 from pipeline import paths
 from pipeline.errors import DataError, ParamsError, ResourceError, StoreError
-from pipeline.networks import accuracy, read_network
+from pipeline.networks import accuracy, answers, read_network
 from pipeline.norms import statistics
 from pipeline.params import Params, typed_params
 from pipeline.prepared import read_prepared
@@ -322,7 +322,7 @@ def test_recalibrated_activations_are_those_of_the_recalibrated_network() -> Non
 def test_the_recalibrated_baseline_is_there_in_every_mode_and_costs_no_store() -> None:
     told = pandas.read_csv(paths.unstitched("one", 0, "patches"))["measure"].tolist()
 
-    assert told == ["accuracy", "recalibrated_accuracy"]
+    assert told == [f"{name}{of}" for name in ("accuracy", "recalibrated_accuracy") for of in ("", "_of_2", "_of_3")]
     assert not paths.store("one", 0, "patches", "recalibrated").exists()
 
 
@@ -377,6 +377,22 @@ def test_samples_of_some_classes_only_are_stitched_and_tested() -> None:
     rows = pandas.read_csv(paths.cells("one", "two", 0))
     kept = int((read_prepared(paths.dataset("patches")).splits["test"].labels < 2).sum())
     assert set(rows.query("measure == 'samples'")["value"]) == {kept}
+
+
+@pytest.mark.usefixtures("finished")
+def test_what_stitches_of_some_classes_are_held_against_is_of_those_classes() -> None:
+    params = study(stitch__labels__classes=2)
+    stitch.run(params, "two", "two", 0)
+    audit.run(params, "two", "two", 0)
+    images = read_prepared(paths.dataset("patches")).splits["test"]
+    right = answers(read_network("two", 0, CPU), images, CPU) == images.labels
+    told = dict(pandas.read_csv(paths.unstitched("two", 0, "patches"))[["measure", "value"]].itertuples(index=False))
+    by_itself = pandas.read_csv(paths.cells("two", "two", 0)).query("objective == 'direct' and measure == 'accuracy'")
+    ranks = pandas.read_csv(paths.audit("two", "two", 0)).query("objective == 'direct'").set_index("measure")["value"]
+
+    assert told["accuracy_of_2"] == pytest.approx(right[images.labels < 2].mean())
+    assert set(by_itself["value"]) == {told["accuracy_of_2"]}
+    assert list(ranks["numerical"]) == list(ranks["receiver_numerical"])
 
 
 @pytest.mark.usefixtures("finished")

@@ -155,6 +155,14 @@ def test_the_plot_has_a_mean_for_each_sender_cut_and_objective():
     assert row["unstitched"] == pytest.approx(0.978)
 
 
+def test_a_cell_of_some_classes_stands_beside_its_receiver_on_those():
+    given = evidence({"s": 0.95})
+    more = where(given.networks, measure="accuracy").assign(measure="accuracy_of_3", value=0.7)
+    cells = cells_of(replace(given, networks=pandas.concat([given.networks, more]), classes=3))
+
+    assert list(cells["unstitched"]) == [0.7]
+
+
 def test_networks_show_what_they_reach_on_their_own_data_and_on_that_of_the_stitches():
     rows = [("r", 0, "own", 0.99), ("r", 0, "d", 0.4), ("s", 0, "d", 1.0)]
     networks = DataFrame(rows, columns=["model", "seed", "data", "value"]).assign(measure="accuracy")
