@@ -25,8 +25,10 @@ class Control(ABC):
         """Whether its samples are the receiver's, so that each has an activation of the receiver's beside it."""
         return True
 
-    def check(self, classes: int) -> None:
-        """Raises ValueError where it is no control of a receiver that tells so many classes apart."""
+    @property
+    def wanted(self) -> int:
+        """How many classes a receiver must tell apart, at least."""
+        return 2
 
     @abstractmethod
     def sender(self, setting: Setting) -> Sender: ...

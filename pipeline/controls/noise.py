@@ -31,9 +31,9 @@ class Noise(Control):
     def paired(self) -> bool:
         return False
 
-    def check(self, classes: int) -> None:
-        if self.classes is not None and self.classes > classes:
-            raise ValueError(f"classes: is {self.classes}; it should be {classes} or fewer")
+    @property
+    def wanted(self) -> int:
+        return self.classes or 2
 
     def sender(self, setting: Setting) -> Sender:
         return NoiseSender(setting.receiver, self.radius, self.classes or setting.classes, setting.seed)

@@ -131,11 +131,9 @@ def _networks(params: Params) -> Iterator[PipelineError]:
 def _controls(params: Params, told_apart: dict[str, int]) -> Iterator[PipelineError]:
     for (name, options), receiver in product(params.controls.items(), params.receivers):
         control = build(f"controls.{name}", CONTROLS, name, options)
-        if isinstance(control, Control):
-            try:
-                control.check(told_apart[receiver])
-            except ValueError as error:
-                yield ParamsError(f"controls.{name}.{error}, which {receiver} tells apart")
+        count = told_apart[receiver]
+        if isinstance(control, Control) and control.wanted > count:
+            yield ParamsError(f"controls.{name}: has {control.wanted} classes and {receiver} tells {count} apart")
 
 
 def _labels(params: Params, told_apart: dict[str, int], there: int) -> Iterator[PipelineError]:

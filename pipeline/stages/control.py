@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline import paths
 from pipeline.arrays import Sender
-from pipeline.atomic import appear, digest, write_text
+from pipeline.atomic import appear, write_text
 from pipeline.controls import CONTROLS
 from pipeline.controls.base import Control, Setting
 from pipeline.devices import choose
@@ -27,7 +27,7 @@ from pipeline.stages.audit import audit
 from pipeline.stages.cells import Cell, csv, groups, kept, known, origin, own_activations, planned
 from pipeline.stages.extract import inputs, store
 from pipeline.stages.making import done, make
-from pipeline.stages.stitch import rows
+from pipeline.stages.stitch import gathering, rows
 from pipeline.store import Identity, Store, open_store
 
 

@@ -206,7 +206,7 @@ def test_an_orthogonal_stitch_learns_a_map_into_directions_that_it_did_not_begin
     y = (x @ turn.T).astype(np.float32)
     stitch = Orthogonal("keep").build((3,), (6,))
 
-    recipe = replace(RECIPE, optimiser="adam", lr=0.02, weight_decay=0.0)
+    recipe = replace(RECIPE, optimiser="adam", lr=0.05, weight_decay=0.0, epochs=300)
     Match("descent").fit(stitch, joint(x, y, recipe)(stitch))  # pyright: ignore[reportCallIssue]
 
     assert stitch.core.weight().detach().numpy() == pytest.approx(turn, abs=0.01)  # pyright: ignore

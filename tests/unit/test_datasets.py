@@ -56,8 +56,16 @@ SCHEMES: tuple[Scheme, ...] = ("correlated", "digit", "colour", "colour_only", "
         ("cifar10", {"limit": None, **PLAIN, "std": [1.0, 0.0, 1.0]}, r"d\.std: is .*; it should hold numbers above 0"),
         ("svhn", {"limit": None, **PLAIN, "mean": [float("nan"), 0.0, 0.0]}, r"d\.mean: is .*finite"),
         ("svhn", {"limit": None, **PLAIN, "mean": [0.5]}, r"d\.mean: has 1 entries; it should have 3"),
-        ("resized", {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "size": 3, "channels": 1}, r"d\.size: is 3; it"),
-        ("resized", {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "size": 8, "channels": 2}, r"d\.channels: is 2; it"),
+        (
+            "resized",
+            {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "size": 3, "channels": 1},
+            r"d\.size: is 3; it",
+        ),
+        (
+            "resized",
+            {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "size": 8, "channels": 2},
+            r"d\.channels: is 2; it",
+        ),
         (
             "colour_digits",
             {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "scheme": "grey"},
@@ -106,6 +114,7 @@ def test_the_examples_of_the_documentation_can_be_built() -> None:
         "correlated": "ColourDigits",
         "digit": "ColourDigits",
         "pets": "ImageFolder",
+        "photographs": "Resized",
     }
 
 
