@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
@@ -9,10 +10,11 @@ from pandas import DataFrame
 
 from pipeline.figures.base import Evidence
 from pipeline.figures.style import FAINT, INK, colour, marker, words
-from pipeline.figures.tables import distinct, where
+from pipeline.figures.tables import distinct, summarised, where
 
 _DODGE = 0.3  # of the distance between two cuts; all senders together
 _HEIGHT = 2.5  # inches of one row of panels
+_STROKES = {"noise": "x", "random": "+", "self": "1"}
 _LETTER, _MARGIN = 0.06, 0.75  # inches: of a cut's name, and of a panel's width that is not its axes
 
 
@@ -67,7 +69,22 @@ def draw_reference(axes: Axes, places: Sequence[float], line: DataFrame) -> None
     axes.plot(places, line["mean"], linestyle=(0, (4, 2)), linewidth=1.1, color=INK, **alone)
 
 
-def add_key(drawing: Drawing, evidence: Evidence, senders: Sequence[str], reference: str) -> None:
+def draw_controls(axes: Axes, rows: DataFrame, cuts: Sequence[str]) -> None:
+    """A faint line of means for each control; `rows` has sender, receiver_cut and value."""
+    for name in distinct(rows, "sender"):
+        line = summarised(where(rows, sender=name), ["receiver_cut"], "value", mean="mean").set_index("receiver_cut")
+        axes.plot(range(len(cuts)), line["mean"].reindex(list(cuts)), **_control_line(name))
+
+
+def _control_line(name: str) -> dict[str, Any]:
+    """The same for a control in every figure; marks are strokes, under the filled ones of senders."""
+    shape = _STROKES.get(name, "2")
+    return {"linestyle": ":", "linewidth": 0.9, "color": FAINT, "marker": shape, "markersize": 5, "zorder": 1.5}
+
+
+def add_key(
+    drawing: Drawing, evidence: Evidence, senders: Sequence[str], reference: str, controls: Sequence[str] = ()
+) -> None:
     """A legend above all panels, where it hides nothing."""
     axes, models = drawing.axes[0], list(evidence.cuts)
     # Lines without data: the drawn ones carry lines and marks apart.
@@ -78,7 +95,8 @@ def add_key(drawing: Drawing, evidence: Evidence, senders: Sequence[str], refere
         for name in senders
     ]
     handles += axes.plot([], [], linestyle=(0, (4, 2)), linewidth=1.1, color=INK, label=reference)
-    columns = max(1, int(drawing.get_figwidth() / 1.15))
+    handles += [axes.plot([], [], **_control_line(name), label=f"{words(name)} (control)")[0] for name in controls]
+    columns = max(1, int(drawing.get_figwidth() / 1.35))
     drawing.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)), columnspacing=1.2)
 
 

@@ -280,3 +280,13 @@ def test_the_palette_and_the_page_colours_are_all_different():
     colours = [*COLOURS, INK, FAINT, LINES, PAPER]
     assert len(set(colours)) == len(colours)
     assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in colours)
+
+
+def test_controls_are_drawn_beside_senders_and_named_in_the_key(evidence: Evidence):
+    cells = where(evidence.cells, sender="bw")
+    drawing = figure("accuracy_by_cut").draw(replace(evidence, controls=cells.assign(sender="noise")))
+    (line,) = [line for line in drawing.axes[0].lines if line.get_linestyle() == ":" and np.size(line.get_ydata())]
+    rows = where(cells, measure="accuracy", objective="task")
+
+    assert line.get_ydata() == pytest.approx([where(rows, receiver_cut=cut)["value"].mean() for cut in CUTS])
+    assert "noise (control)" in [text.get_text() for text in drawing.legends[0].get_texts()]
