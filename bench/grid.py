@@ -40,7 +40,8 @@ from pipeline.randomness import seed_for
 from pipeline.stages import cells as stage_cells
 from pipeline.stages import dataset, extract, plan, stitch, train
 from pipeline.stages.cells import Cell
-from pipeline.stages.making import TEST_BATCH, Pairings
+from pipeline.stages.making import TEST_BATCH
+from pipeline.stages.pairings import Pairings
 from pipeline.stitches.base import Joining
 from pipeline.system import keep_memory
 from pipeline.training import Feed, fit
@@ -115,7 +116,7 @@ def _grid(params: Params, objective: str, mark: float) -> Iterator[Row]:
     found = pandas.read_csv(paths.cells("a", "a", 0)).query("measure == 'accuracy'")["value"].tolist()
     loop = elsewhere(task_loop if objective == "task" else direct_loop, tasks)
     apart = max(abs(one - other) for one, other in zip(found, loop.accuracies, strict=True))
-    name = f"{len(tasks)} cells by {objective}"
+    name = f"{len(tasks)} cells by {objective}, {len(read_prepared(paths.dataset('images')).splits['train'])} images"
     whole = f"{name}, made and tested, accuracies at most {100 * apart:.2g} points apart"
     if objective == "task":
         yield single("grid", whole, ours, loop.seconds, f"loop {seconds(loop.seconds)}", mark)
@@ -158,7 +159,8 @@ def _memory(sizes: Sizes) -> Iterator[Row]:
         with_limit = study(sizes, samples=factor * sizes.grid)
         with_limit = replace(
             with_limit, models=dict(itertools.islice(with_limit.models.items(), 1)),
-            stitch=replace(with_limit.stitch, pairs="matching"), machine=replace(with_limit.machine, memory_gb=0.001),
+            stitch=replace(with_limit.stitch, pairs="matching"),
+            machine=replace(with_limit.machine, memory_gb=0.001, slots=1),  # in the process that is measured
         )  # fmt: skip
         peaks.append(peak_of(with_limit, factor))
     name = f"peak memory at {sizes.grid} samples and at four times as many, out of core"
@@ -287,8 +289,12 @@ def solved(tasks: list[Cell]) -> float:
         shared = Pairings(group)
         for cell in group:
             stitch_ = cell.stitch()
-            sides = partial(shared.moments, cell, stitch_), _never, partial(shared.target, cell)
-            cell.built_objective().fit(stitch_, Joint(stitch_, *sides, _never, 0.0, None, _never, _never))
+            joint = Joint(
+                tail=stitch_, moments=partial(shared.moments, cell, stitch_), inputs=_never,
+                target=partial(shared.target, cell), descend=_never, weight_decay=0.0, painter=None, images=_never,
+                others=_never,
+            )  # fmt: skip
+            cell.built_objective().fit(stitch_, joint)
     return time.perf_counter() - start
 
 

@@ -39,7 +39,7 @@ class Sizes:
 FULL = Sizes(
     repetitions=5, width=64, image=32, large_image=224, images=512, large_images=128, batch=128, large_batch=32,
     rows=12288, row=(128, 8, 8), one_chunk=4096, chunk=RAW_TARGET, stitched=384, stitch_batch=128, step_batch=128,
-    grid=2000, blocks=(2, 2, 2, 2),
+    grid=512, blocks=(2, 2, 2, 2),
 )  # fmt: skip
 QUICK = Sizes(
     repetitions=1, width=4, image=32, large_image=32, images=8, large_images=8, batch=4, large_batch=4,

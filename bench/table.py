@@ -48,12 +48,16 @@ the four passes that hooks make (sender, receiver's front, tail, tail backwards)
 other two are faster for a tail with its BatchNorms folded and channels last, and with `system.keep_memory`, which
 training a stitch begins with; *memory kept by both* gives it to the loop too. At the last cut nearly all goes.""",
     "grid": """\
-The `stitch` stage on all pairs of blocks of one ResNet-18 at 32×32, 2,000 training images, one epoch, from its store
-to tested cells, against a loop in the manner of the papers: images in memory, both networks whole and hooked, one cell
-at a time; for `direct`, one `numpy.linalg.lstsq` a pair. What limits it: of the four passes that hooks make (sender,
-receiver, and the tail there and back) the tail's two are left, and *the tails' passes alone* says how much of the
-stage's time they are; `direct` is limited by one pass over the store for each size of target, and by testing. Memory
-is the peak of a process that stitches in a budget of one megabyte, so that every batch is gathered from the store.""",
+The `stitch` stage on all pairs of blocks of one ResNet-18 at 32×32, one epoch, as many images to train as to test,
+from its store to tested cells, in as many processes as there are processors; against a loop in the manner of the
+papers: images in memory, both networks whole and hooked, one cell at a time, glibc as it is. What limits it: of the
+four passes that hooks make (sender, receiver, and the tail there and back) the tail's two are left, and one of two at
+testing; *its tails' passes alone* are those. Convolutions run at the processors' peak, so the rest is overhead.
+`direct`, *made and tested*, is limited by testing: every stitch goes through the tail with every test image. *Solved*
+leaves that out on both sides: one pass over the store and one factorisation for each source and size of target,
+against one `numpy.linalg.lstsq` a pair, which is what papers call; part of the factor is that a singular value
+decomposition of all rows costs more than their products. Memory is the peak of a process that stitches in a budget of
+one megabyte, so that every batch is gathered from the store.""",
     "repeating": """\
 Wall time of `dvc repro` in the repository's top when all is up to date; the ratio is 5 s over it, and 0 if any
 stage ran. None of our code runs then: all of it is DVC's start, its reading of `dvc.yaml` and its check of every

@@ -52,3 +52,8 @@ class Sender(Protocol):
     def labels(self, split: str) -> Labels: ...
 
     def rows(self, split: str, cut: str) -> Activations: ...
+
+
+def first_classes(measure: str, count: int) -> str:
+    """The name of a measure that is taken on samples of the first so many classes only."""
+    return f"{measure}_of_{count}"

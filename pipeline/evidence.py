@@ -28,7 +28,7 @@ def read_evidence(params: Params) -> Evidence:
     pairs = list(product(params.senders, params.receivers, params.seeds))
     similarity = _all(PAIR, map(paths.comparison, params.similarity))
     cells = _all(CELL, (paths.cells(*pair) for pair in pairs))
-    paintings = dict(_paintings(params))
+    paintings = dict(_paintings(params, cells))
     return Evidence(
         cells=cells,
         audits=_all(CELL, (paths.audit(*pair) for pair in pairs)),
@@ -40,7 +40,11 @@ def read_evidence(params: Params) -> Evidence:
         cuts={model: _cuts(model, similarity, cells) for model in params.models},
         towards=params.stitch.towards,
         classes=params.stitch.labels.classes,
-        **({"originals": _originals(params.stitch.data), "paintings": paintings} if paintings else {}),
+        **(
+            {"originals": _originals(params.stitch.data, params.stitch.labels.classes), "paintings": paintings}
+            if paintings
+            else {}
+        ),
         swatches={name: read_swatches(name) for name in params.datasets},
     )
 
@@ -60,15 +64,20 @@ def read_rows(path: Path, columns: list[str]) -> DataFrame:
     return table.reindex(columns=columns)
 
 
-def _originals(dataset: str) -> np.ndarray:
-    return np.array(np.load(paths.dataset(dataset) / "test" / "inputs.npy", mmap_mode="r")[:PAINTED])
+def _originals(dataset: str, classes: int | None) -> np.ndarray:
+    """The test images that cells begin with: of the first so many classes."""
+    folder = paths.dataset(dataset) / "test"
+    labels = np.load(folder / "labels.npy")
+    numbers = np.flatnonzero(labels < (classes or labels.max() + 1))[:PAINTED]
+    return np.load(folder / "inputs.npy", mmap_mode="r")[numbers]
 
 
-def _paintings(params: Params) -> Iterator[tuple[Place, np.ndarray]]:
-    """Names of files are those of cells: OBJECTIVE--CUT--CUT.npy."""
-    for sender, receiver in product(params.senders, params.receivers):
-        for path in sorted(paths.stitches(sender, receiver, params.seeds[0]).glob("*.npy")):
-            objective, source, target = path.stem.split("--")
+def _paintings(params: Params, cells: DataFrame) -> Iterator[tuple[Place, np.ndarray]]:
+    """Of the cells that paint; their files lie beside those of their stitches."""
+    first = where(cells, seed=params.seeds[0])[["sender", "receiver", "objective", "sender_cut", "receiver_cut"]]
+    for sender, receiver, objective, source, target in first.drop_duplicates().itertuples(index=False, name=None):
+        path = paths.stitches(sender, receiver, params.seeds[0]) / f"{objective}--{source}--{target}.npy"
+        if path.exists():
             yield (sender, receiver, objective, source, target), np.load(path)
 
 

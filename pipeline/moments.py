@@ -21,7 +21,7 @@ CUTOFF = 1e-6  # directions of the source with a smaller share of the largest de
 
 
 @dataclass(frozen=True)
-class Arrangement:
+class Pairing:
     """How a source's places become the target's."""
 
     shrink: Callable[[Rows], Rows] = np.asarray  # to the places that a stitch's core sees
@@ -69,7 +69,7 @@ class Moments:
         kept = self.source.kept(cutoff, rank)
         variances, directions = self.source.basis[0][:kept], self.source.basis[1][:, :kept]
         weight = ((directions / (variances + ridge)) @ (directions.T @ self.cross)).T
-        return Map(weight, self.mean - weight @ self.source.mean)
+        return Map(weight, self.mean - weight @ self.source.mean, ridge)
 
     def orthogonal(self) -> "Map":
         """The same with W's columns orthonormal (E ≥ D): Procrustes' rotation."""
@@ -78,10 +78,11 @@ class Moments:
 
     def reduced(self, rank: int, free: "Map") -> "Map":
         """The best W of at most `rank`: the free one, seen in the first directions of what it predicts."""
-        predicted = free.weight @ self.cross  # the same as W (XX + ridge) Wᵀ, for W solves that for the cross products
+        predicted = free.weight @ self.source.products @ free.weight.T + free.ridge * free.weight @ free.weight.T
         directions = np.linalg.eigh(predicted)[1][:, ::-1][:, :rank]
-        weight = directions @ directions.T @ free.weight
-        return Map(weight, self.mean - weight @ self.source.mean)
+        inside = directions @ directions.T
+        predicted_mean = free.weight @ self.source.mean + free.bias  # the target's, where that is whole
+        return Map(inside @ free.weight, predicted_mean - inside @ free.weight @ self.source.mean)
 
 
 @dataclass(frozen=True)
@@ -90,32 +91,31 @@ class Map:
 
     weight: np.ndarray  # E × D
     bias: np.ndarray
+    ridge: float = 0.0  # that it was found with
 
     def onto(self, target: Source, rank: int, cutoff: float = CUTOFF) -> "Map":
         """This map, and then what lies off the target's first `rank` directions taken away."""
         directions = target.basis[1][:, : target.kept(cutoff, rank)]
         inside = directions @ directions.T
-        return Map(inside @ self.weight, inside @ (self.bias - target.mean) + target.mean)
+        return Map(inside @ self.weight, inside @ (self.bias - target.mean) + target.mean, self.ridge)
 
 
-def moments(
-    source: Activations, targets: Sequence[Activations], arrangement: Arrangement = Arrangement()
-) -> list[Moments]:
+def moments(source: Activations, targets: Sequence[Activations], pairing: Pairing = Pairing()) -> list[Moments]:
     """Of the source with each of the targets, from one pass over all of them; they share the source's part."""
-    x_sums, sums = _Source(arrangement.spread), [_Target(arrangement.spread) for _ in targets]
+    x_sums, sums = _Source(pairing.spread), [_Target(pairing.spread) for _ in targets]
     for start, stop in _blocks([source, *targets]):
-        x = x_sums.add(by_place(arrangement.shrink(source.read(start, stop))))
+        x = x_sums.add(by_place(pairing.shrink(source.read(start, stop))))
         for total, target in zip(sums, targets, strict=True):
             total.add(by_place(target.read(start, stop)), x)
     found, inputs = x_sums.spread_out(), x_sums.seen()
     return [Moments(found, inputs, total.mean(), total.cross(x_sums)) for total in sums]
 
 
-def own_moments(rows: Activations, arrangement: Arrangement = Arrangement()) -> Source:
+def own_moments(rows: Activations, pairing: Pairing = Pairing()) -> Source:
     """Of one side alone, at the places where a core sees it."""
     sums = _Source(None)
     for start, stop in _blocks([rows]):
-        sums.add(by_place(arrangement.shrink(rows.read(start, stop))))
+        sums.add(by_place(pairing.shrink(rows.read(start, stop))))
     return sums.seen()
 
 

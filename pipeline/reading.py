@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pipeline.arrays import Activations, Labels
 from pipeline.randomness import generator
-from pipeline.rows import PackedRows
+from pipeline.rows import PackedRows, Picked
 from pipeline.training import Batch, Feed, Source
 
 RUN = 128  # rows read together from a `packed` array
@@ -32,7 +32,7 @@ def batches_of(rows: Activations, towards: Labels | Activations, memory: int, de
     if row_bytes * rows.shape[0] <= memory:
         resident = tensor(rows.read(0, rows.shape[0]), device)
         return Feed(rows.shape[0], lambda at, _: (resident[at], answers[at]))
-    if isinstance(rows, PackedRows):
+    if isinstance(rows.rows if isinstance(rows, Picked) else rows, PackedRows):
         return MixedRuns(rows, answers, max(2 * RUN, memory // row_bytes), device)
     return Feed(rows.shape[0], lambda at, _: (tensor(rows.take(at), device), answers[at]))
 

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.arrays import Activations, Labels, Rows, Sender, Shape
+from pipeline.arrays import Activations, Labels, Sender, Shape
 from pipeline.atomic import digest
 from pipeline.params import Labelling
+from pipeline.rows import Picked
 
 
 def relabelled(sender: Sender, labelling: Labelling, classes: int) -> Sender:
@@ -46,26 +47,3 @@ class Relabelled:
     def _kept(self, split: str) -> np.ndarray:
         labels = self.sender.labels(split)
         return np.flatnonzero(labels < (self.labelling.classes or self.count))
-
-
-@dataclass(frozen=True)
-class Picked:
-    """Some of the rows, by their numbers."""
-
-    rows: Activations
-    numbers: np.ndarray
-
-    @property
-    def shape(self) -> Shape:
-        return len(self.numbers), *self.rows.shape[1:]
-
-    def read(self, start: int, stop: int) -> Rows:
-        return self.rows.take(self.numbers[start:stop])
-
-    def take(self, indices: np.ndarray) -> Rows:
-        return self.rows.take(self.numbers[indices])
-
-
-def first_classes(measure: str, count: int) -> str:
-    """The name of a measure that is taken on samples of the first so many classes only."""
-    return f"{measure}_of_{count}"

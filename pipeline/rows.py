@@ -4,13 +4,14 @@ import math
 import mmap
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numcodecs import Zstd
 
-from pipeline.arrays import Rows, Shape
+from pipeline.arrays import Activations, Rows, Shape
 from pipeline.chunking import CRC_BYTES, PACKED_ROWS, Chunks
 from pipeline.system import mapped
 
@@ -99,3 +100,21 @@ class _Shard:
 
 def _chunk_file(folder: Path, shape: Shape, chunk: int) -> Path:
     return folder / "c" / f"{chunk}{'/0' * (len(shape) - 1)}"
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Some of the rows, by their numbers."""
+
+    rows: Activations
+    numbers: np.ndarray
+
+    @property
+    def shape(self) -> Shape:
+        return len(self.numbers), *self.rows.shape[1:]
+
+    def read(self, start: int, stop: int) -> Rows:
+        return self.rows.take(self.numbers[start:stop])
+
+    def take(self, indices: np.ndarray) -> Rows:
+        return self.rows.take(self.numbers[indices])

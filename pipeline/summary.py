@@ -8,7 +8,6 @@ from pandas import DataFrame, Series
 from pipeline.errors import DataError
 from pipeline.figures.base import Evidence
 from pipeline.figures.tables import chosen, distinct, groups, series, summarised, where
-from pipeline.relabelling import first_classes
 from pipeline.verdicts import BASELINES, MEANINGS, PAIR, UNINFORMATIVE
 
 KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective"]
@@ -48,8 +47,9 @@ def _at_home(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
 def _control(rows: DataFrame, name: str) -> DataFrame:
     """The accuracy of one control beside the keys of the cells that it is a control of."""
     keys = ["receiver", "seed", "data", "receiver_cut", "map", "objective"]
-    found = where(rows, measure="accuracy", sender=name)
-    return found.rename(columns={"value": name}).reindex(columns=[*keys, name])
+    names = {"accuracy": name, "samples": f"{name}_samples"}
+    found = where(chosen(rows, rows["measure"].isin(list(names))), sender=name)
+    return _wide(found, keys).rename(columns=names) if len(found) else DataFrame(columns=[*keys, *names.values()])
 
 
 def network_table(networks: DataFrame, own: Mapping[str, str], data: str) -> DataFrame:
@@ -204,9 +204,10 @@ def _wide(rows: DataFrame, keys: list[str]) -> DataFrame:
 
 def _unstitched(evidence: Evidence) -> DataFrame:
     """Of each network on each dataset, with its own statistics and with recalibrated ones."""
-    names = {"accuracy": "unstitched", "recalibrated_accuracy": "recalibrated"}
-    if evidence.classes is not None and evidence.home == evidence.data:  # the receiver's images are the stitch's
-        names = {first_classes(measure, evidence.classes): name for measure, name in names.items()}
+    names = {"accuracy": "unstitched", "samples": "unstitched_samples"}
+    if evidence.home == evidence.data:  # elsewhere its BatchNorms meet other images than the stitch's
+        names["recalibrated_accuracy"] = "recalibrated"
+    names = {evidence.unstitched(measure): name for measure, name in names.items()}
     rows = where(chosen(evidence.networks, evidence.networks["measure"].isin(list(names))), data=evidence.home)
     return _wide(rows.assign(data=evidence.data), ["model", "seed", "data"]).rename(
         columns={"model": "receiver", **names}

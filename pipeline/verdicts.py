@@ -74,8 +74,7 @@ def _against(cells: DataFrame, baseline: str, rules: Verdicts) -> Iterator[dict[
         for pair, each in over.items():
             one, other = _values(rows[pair], "accuracy"), _values(rows[pair], baseline)
             if len(each) == 1:
-                others = "own_samples" if baseline == "own" else "samples"
-                counts = _values(rows[pair], "samples")[0], _values(rows[pair], others)[0]
+                counts = _values(rows[pair], "samples")[0], _values(rows[pair], _samples(baseline, cells))[0]
                 low, high = newcombe(float(one[0]), float(counts[0]), float(other[0]), float(counts[1]), rules)
             elif len(each) < OWN_SPREAD:
                 low, high = _student(each, shared / freedom, freedom, rules)
@@ -89,6 +88,12 @@ def _against(cells: DataFrame, baseline: str, rules: Verdicts) -> Iterator[dict[
                 **dict(zip(_NUMBERS, map(float, numbers), strict=True)),
                 "outcome": outcome(low, high, rules.margin),
             }
+
+
+def _samples(baseline: str, cells: DataFrame) -> str:
+    """The column of how many images a baseline was tested on."""
+    own = f"{'unstitched' if baseline == 'recalibrated' else baseline}_samples"
+    return own if own in cells else "samples"  # a probe's are the cell's
 
 
 def _values(rows: DataFrame, column: str) -> np.ndarray:

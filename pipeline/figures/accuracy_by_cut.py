@@ -52,7 +52,7 @@ class AccuracyByCut(Figure):
 
 
 def _unstitched(evidence: Evidence, receiver: str) -> DataFrame:
-    return where(evidence.networks, measure="accuracy", model=receiver, data=evidence.home)
+    return where(evidence.networks, measure=evidence.unstitched("accuracy"), model=receiver, data=evidence.home)
 
 
 def _ranges(rows: DataFrame, keys: list[str]) -> DataFrame:

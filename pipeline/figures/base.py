@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure as Drawing
 from pandas import DataFrame
 
+from pipeline.arrays import first_classes
 from pipeline.errors import ParamsError, choices
 from pipeline.figures.tables import distinct, where
 
@@ -62,6 +63,10 @@ class Evidence:
     def home(self) -> str:
         """The dataset on which receivers are held against their stitches."""
         return self.towards or self.data
+
+    def unstitched(self, measure: str) -> str:
+        """The name of a network's `measure` on the images that its stitches are held against."""
+        return measure if self.classes is None or self.home != self.data else first_classes(measure, self.classes)
 
 
 class Figure(ABC):

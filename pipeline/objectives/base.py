@@ -14,7 +14,7 @@ Towards = Literal["labels", "activations"]
 
 
 @runtime_checkable
-class Stitching(Protocol):
+class Solvable(Protocol):
     """What an objective needs of a stitch, which is also a module."""
 
     def solve(self, moments: Moments, free: Map) -> None: ...

@@ -3,7 +3,7 @@ from typing import final
 
 from torch import nn
 
-from pipeline.objectives.base import Joint, Objective, Stitching
+from pipeline.objectives.base import Joint, Objective, Solvable
 
 
 @final
@@ -42,7 +42,7 @@ class Direct(Objective):
         return self.source_rank is not None or self.target_rank is not None
 
     def fit(self, stitch: nn.Module, joint: Joint) -> None:
-        assert isinstance(stitch, Stitching)
+        assert isinstance(stitch, Solvable)
         moments = joint.moments(self.samples)
         free = moments.affine(self.cutoff, self.source_rank)
         if self.target_rank is not None:

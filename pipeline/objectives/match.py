@@ -4,7 +4,7 @@ from typing import Literal, final
 from torch import nn
 from torch.nn.functional import mse_loss
 
-from pipeline.objectives.base import Joint, Objective, Stitching
+from pipeline.objectives.base import Joint, Objective, Solvable
 
 
 @final
@@ -25,7 +25,7 @@ class Match(Objective):
         return self.by == "exact"
 
     def fit(self, stitch: nn.Module, joint: Joint) -> None:
-        assert isinstance(stitch, Stitching)
+        assert isinstance(stitch, Solvable)
         if self.by == "descent":
             joint.descend(stitch, lambda activations, wanted: mse_loss(stitch(activations), wanted), "activations")
             return

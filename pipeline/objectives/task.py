@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from pipeline.objectives.base import Joint, Objective, Stitching
+from pipeline.objectives.base import Joint, Objective, Solvable
 
 
 @final
@@ -37,7 +37,7 @@ class Task(Objective):
         return self.start == "identity"
 
     def fit(self, stitch: nn.Module, joint: Joint) -> None:
-        assert isinstance(stitch, Stitching)
+        assert isinstance(stitch, Solvable)
         if self.start == "identity":
             stitch.begin_at_identity(joint.inputs)
         if self.start == "direct":

@@ -26,7 +26,7 @@ from pipeline.reading import tensor
 from pipeline.registry import build
 from pipeline.relabelling import relabelled
 from pipeline.spectra import spectrum
-from pipeline.stages.cells import KEYS, Cell, cells, csv, kept, own_activations, receiving
+from pipeline.stages.cells import KEYS, Cell, cells, csv, kept, own_activations, receiving, receiving_store
 from pipeline.stages.making import TEST_BATCH, loaded
 
 
@@ -60,14 +60,18 @@ def _own(cell: Cell) -> Spectrum:
     """Of what the receiver's first layer makes of its own activations."""
     mode, device = cell.options.receiver_bn, choose(cell.device)
     classes = cell.options.labels.classes if cell.towards == cell.data else None
-    return receiver_spectrum(cell.receiver, cell.seed, cell.towards, cell.receiver_cut, mode, classes, device)
+    at = cell.receiver, cell.seed, cell.towards, cell.receiver_cut, mode
+    return receiver_spectrum(*at, classes, device, receiving_store(cell).digest)
 
 
 @lru_cache
 def receiver_spectrum(
-    receiver: str, seed: int, data: str, cut: str, mode: str, classes: int | None, device: torch.device
+    receiver: str, seed: int, data: str, cut: str, mode: str, classes: int | None, device: torch.device, digest: str
 ) -> Spectrum:
-    """On the samples of the first so many classes, like the cells'; every sender's cells ask for it."""
+    """On the samples of the first so many classes, like the cells'; every sender's cells ask for it.
+
+    `digest` is of the activations: made anew, they have a spectrum of their own.
+    """
     model = receiving(receiver, seed, data, mode)
     own = relabelled(own_activations(receiver, seed, data, kept(mode)), Labelling(classes, 0, None), 0)
     return spectrum(through(model.first_layer(model.cut(cut)), own.rows("test", cut), device))

@@ -31,14 +31,14 @@ from pipeline.randomness import seed_for, seeded
 from pipeline.registry import build
 from pipeline.relabelling import relabelled
 from pipeline.senders import WithInput
+from pipeline.stages.joints import problem
 from pipeline.stitches import STITCHES
 from pipeline.stitches.base import Joining, Stitch
-from pipeline.stitches.places import features
 from pipeline.store import Store, open_store
 from pipeline.weights import weights_digest
 
 KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective"]
-_ELSEWHERE = ("device", "memory", "options", "extraction")  # what moves no number, or is in the key in part
+_ELSEWHERE = ("device", "memory", "options", "extraction", "room")  # what moves no number, or is in the key in part
 
 
 @dataclass(frozen=True)
@@ -197,20 +197,10 @@ def planned(
 
 def known(cell: AnyCell) -> AnyCell:
     """`cell`, if its stitch can be built and its objective has what it needs."""
-    stitch, objective = cell.stitch(), cell.built_objective()
-    if objective.starts_at_identity:
-        try:
-            stitch.identity()
-        except ValueError as error:
-            where = f"objectives.{cell.objective}.start: {cell.sender}/{cell.sender_cut} to {cell.receiver}"
-            raise ParamsError(f"{where}/{cell.receiver_cut}: {error}; use random or direct") from error
-    if objective.solves:
-        _affordable(cell, stitch)
-    if objective.truncates and stitch.core.keeps_all:
-        raise ParamsError(
-            f"objectives.{cell.objective}: leaves directions out, and stitches.{cell.map} keeps every one; "
-            "set source_rank and target_rank to null, or choose another map"
-        )
+    objective = cell.built_objective()
+    if wrong := problem(objective, cell.stitch(), 2 * cell.memory):
+        pair = f"{cell.sender}/{cell.sender_cut} to {cell.receiver}/{cell.receiver_cut}"
+        raise ParamsError(f"objectives.{cell.objective}: {pair}: {wrong}")
     if objective.paired and cell.towards != cell.data:
         raise ParamsError(
             f"objectives.{cell.objective}: needs the receiver's activations on the sender's samples; "
@@ -222,18 +212,6 @@ def known(cell: AnyCell) -> AnyCell:
             "it should be an autoencoder, cut before its decoder's end"
         )
     return cell
-
-
-def _affordable(cell: Cell, stitch: Joining) -> None:
-    """Products of all features with all, of the source twice and once more with the target, and their eigenvectors."""
-    source, target = features(stitch.before_shape()), features(stitch.shapes[1])
-    needed = 8 * (4 * source**2 + 2 * source * target)
-    if needed > 2 * cell.memory:
-        raise ParamsError(
-            f"objectives.{cell.objective}: {cell.sender}/{cell.sender_cut} to {cell.receiver}/{cell.receiver_cut}: "
-            f"least squares over {source} features needs {needed / 1e9:.3g} GB; machine.memory_gb gives a cell "
-            f"{2 * cell.memory / 1e9:.3g}; use places: bilinear, or a later cut"
-        )
 
 
 def painter(cell: Cell) -> nn.Module | None:

@@ -129,6 +129,8 @@ def _networks(params: Params) -> Iterator[PipelineError]:
 
 
 def _controls(params: Params, told_apart: dict[str, int]) -> Iterator[PipelineError]:
+    if params.stitch.pairs == "input":  # where none is stitched
+        return
     for (name, options), receiver in product(params.controls.items(), params.receivers):
         control = build(f"controls.{name}", CONTROLS, name, options)
         count = told_apart[receiver]
@@ -172,23 +174,31 @@ def _cuts(
 
 def _joints(params: Params, given: dict[str, Cuts], taken: dict[str, Cuts], size: Size) -> Iterator[PipelineError]:
     """Whether the map can join what each sender gives to what each receiver takes."""
+    from pipeline.stages.joints import problem
     from pipeline.stitches.base import Stitch
 
     variant: Stitch = build(
         f"stitches.{params.stitch.map}", STITCHES, params.stitch.map, params.stitches[params.stitch.map]
     )
+    objectives: dict[str, Objective] = {
+        name: build(f"objectives.{name}", OBJECTIVES, name, options) for name, options in params.objectives.items()
+    }
+    memory = int(params.machine.memory_gb * 1e9 / params.machine.slots)
     for sender, receiver in product(params.senders, params.receivers):
         into: Cuts = (("input", size),) if params.stitch.pairs == "input" else taken[receiver]
         pairs = [(a, b) for a, b in product(given[sender], into) if a[0] == b[0] or params.stitch.pairs != "matching"]
         if not pairs:
             yield ParamsError(f"stitch.pairs: {sender} and {receiver} have no cut of one name; use all")
         for (source, shape), (target, wanted) in pairs:
+            pair = f"{sender}/{source} to {receiver}/{target}"
             try:
-                variant.build(shape, wanted)
+                stitch = variant.build(shape, wanted)
             except ValueError as error:
-                yield ParamsError(
-                    f"stitch.map: {sender}/{source} to {receiver}/{target}: {error}; choose other cuts or another map"
-                )
+                yield ParamsError(f"stitch.map: {pair}: {error}; choose other cuts or another map")
+                continue
+            for name, objective in objectives.items():
+                if wrong := problem(objective, stitch, memory):
+                    yield ParamsError(f"objectives.{name}: {pair}: {wrong}")
 
 
 def _pairs(params: Params) -> Iterator[PipelineError]:

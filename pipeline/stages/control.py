@@ -37,6 +37,7 @@ class ControlCell(Cell):
 
     control_options: dict[str, Any]
     extraction: Extraction
+    room: float  # gigabytes for that, which no other worker shares
 
     def held_source(self) -> Sender:
         return _sender(self)
@@ -80,7 +81,7 @@ def cells(params: Params, name: str, receiver: str, seed: int) -> list[ControlCe
     objectives = {n: build(f"objectives.{n}", OBJECTIVES, n, o) for n, o in params.objectives.items()}
     possible = [n for n, objective in objectives.items() if control.paired or not objective.paired]
     taken = open_store(receiver, seed, params.stitch.towards, kept(params.stitch.receiver_bn))
-    more = {"control_options": params.controls[name], "extraction": params.extract}
+    more = {"control_options": params.controls[name], "extraction": params.extract, "room": params.machine.memory_gb}
     pairs = [(cut, cut) for cut in taken.cuts]
     drafts = planned(params, name, receiver, seed, pairs, dict.fromkeys(possible, ""))
     found = [ControlCell(**facts, **more) for facts in drafts]
@@ -103,11 +104,11 @@ def _untrained(cell: ControlCell, seed: int) -> Store:
         device, data = choose(cell.device), read_prepared(paths.dataset(cell.data))
         network = read_plan(cell.receiver).network(seed).requires_grad_(False).eval().to(device)
         if kept(cell.options.sender_bn) == "recalibrated":
-            network = recalibrated(network, inputs(data, device))
+            network = recalibrated(network, inputs(data, device, cell.options.labels.classes))
         options = cell.extraction
         name = f"{cell.receiver}, untrained"
         identity = Identity(name, cell.seed, cell.data, "", data.digest, data.samples, options.layout, options.dtype)
-        store(network, identity, data, cell.extraction, cell.memory / 1e9, folder, device)
+        store(network, identity, data, cell.extraction, cell.room, folder, device)
     return _opened(folder)
 
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from pipeline import paths
-from pipeline.arrays import Labels
+from pipeline.arrays import Labels, first_classes
 from pipeline.atomic import digest, replacing, write_text
 from pipeline.behind import Behind
 from pipeline.capture import capture
@@ -33,7 +33,6 @@ from pipeline.params import Extraction, Params, Stitching
 from pipeline.prepared import Prepared, read_prepared
 from pipeline.progress import progress
 from pipeline.randomness import generator
-from pipeline.relabelling import first_classes
 from pipeline.store import Identity, Spec, StoreWriter
 from pipeline.system import keep_memory
 from pipeline.weights import save_tensors, weights_digest
@@ -46,8 +45,9 @@ MEASURES = {"eval": "accuracy", "recalibrated": "recalibrated_accuracy"}
 
 def run(params: Params, name: str, seed: int, dataset: str) -> None:
     device, data = choose(params.machine.device), read_prepared(paths.dataset(dataset))
+    used = params.stitch.labels.classes if dataset == params.stitch.data else None
     network = read_network(name, seed, device)
-    networks = {"eval": network, "recalibrated": recalibrated(network, inputs(data, device))}
+    networks = {"eval": network, "recalibrated": recalibrated(network, inputs(data, device, used))}
     save_tensors(statistics(networks["recalibrated"].cpu()), paths.statistics(name, seed, dataset))
     identity = Identity(name, seed, dataset, "", data.digest, data.samples, params.extract.layout, params.extract.dtype)
     rows = []
@@ -58,6 +58,7 @@ def run(params: Params, name: str, seed: int, dataset: str) -> None:
     if MEASURES["recalibrated"] not in dict(rows):
         found = answers(networks["recalibrated"].to(device), data.splits["test"], device)
         rows += accuracies(MEASURES["recalibrated"], found, data)
+    rows += sizes(data)
     facts = {"model": name, "seed": seed, "data": dataset}
     table = pandas.DataFrame([{**facts, "measure": measure, "value": value} for measure, value in rows])
     write_text(paths.unstitched(name, seed, dataset), table.to_csv(index=False))
@@ -73,6 +74,15 @@ def accuracies(measure: str, answers: Labels, data: Prepared) -> Iterator[tuple[
             yield first_classes(measure, count), float(right[labels < count].mean())
 
 
+def sizes(data: Prepared) -> Iterator[tuple[str, float]]:
+    """How many images those accuracies are of."""
+    labels = data.splits["test"].labels
+    yield "samples", float(len(labels))
+    for count in range(2, len(data.classes) + 1):
+        if (labels < count).any():
+            yield first_classes("samples", count), float((labels < count).sum())
+
+
 def modes(stitch: Stitching) -> list[str]:
     """Whose statistics the stored activations go by; those by batches are recalibrated ones where they must lie still.
 
@@ -81,10 +91,11 @@ def modes(stitch: Stitching) -> list[str]:
     return ["eval"] + ["recalibrated"] * ({stitch.sender_bn, stitch.receiver_bn} != {"eval"})
 
 
-def inputs(data: Prepared, device: torch.device) -> Iterator[Tensor]:
-    """Of the training split, mixed, for a batch of one class would have that class's statistics; none alone."""
+def inputs(data: Prepared, device: torch.device, classes: int | None) -> Iterator[Tensor]:
+    """Of the training split, all that stitches see of it, in batches that mix classes; no image comes alone."""
     rows = data.splits["train"]
     order = generator(0, "recalibration", data.digest).permutation(len(rows))
+    order = order[rows.labels[order] < (classes or len(data.classes))]
     parts = np.array_split(order, -(-len(order) // RECALIBRATION))
     for part in progress(parts, len(parts), f"recalibrating on {data.name}", "batches"):
         yield rows.batch(np.sort(part), device)

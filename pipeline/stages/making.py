@@ -15,15 +15,16 @@ from pipeline.arrays import PAINTED, Activations, Labels, Rows, Shape
 from pipeline.atomic import replacing, write_json
 from pipeline.devices import choose
 from pipeline.folding import folded
-from pipeline.moments import Moments, Source, moments, own_moments
+from pipeline.moments import own_moments
 from pipeline.networks import read_plan
 from pipeline.norms import expect, live, statistics
 from pipeline.objectives.base import Joint, Loss, Towards
 from pipeline.prepared import SplitData, read_prepared
-from pipeline.randomness import generator, seed_for
+from pipeline.randomness import seed_for
 from pipeline.reading import batches_of, tensor
-from pipeline.relabelling import Picked
+from pipeline.rows import Picked
 from pipeline.stages.cells import Cell, painter, receiving, receiving_store
+from pipeline.stages.pairings import Pairings
 from pipeline.stitches.base import Joining
 from pipeline.training import Batch, Feed, fit
 from pipeline.training import Source as Batches
@@ -116,15 +117,15 @@ def _make(cell: Cell, shared: "Pairings") -> None:
     objective = cell.built_objective()
     parts.stitch.train()
     joint = Joint(
-        _trained_through(cell, parts) if objective.descends else parts.tail,
-        lambda samples: shared.moments(cell, parts.stitch, samples),
-        lambda: own_moments(cell.source().rows("train", cell.sender_cut), parts.stitch.arrangement),
-        lambda samples: shared.target(cell, samples),
-        lambda module, loss, towards: _descend(cell, parts, module, loss, towards, device),
-        cell.options.weight_decay,
-        _placed(painter(cell) if objective.paints else None, device),
-        partial(_images, _by_class(cell), read_prepared(paths.dataset(cell.towards)).splits["train"], device),
-        partial(_others, cell.target().rows("train", cell.receiver_cut), device),
+        tail=_trained_through(cell, parts) if objective.descends else parts.tail,
+        moments=lambda samples: shared.moments(cell, parts.stitch, samples),
+        inputs=lambda: own_moments(cell.source().rows("train", cell.sender_cut), parts.stitch.pairing),
+        target=lambda samples: shared.target(cell, samples),
+        descend=lambda module, loss, towards: _descend(cell, parts, module, loss, towards, device),
+        weight_decay=cell.options.weight_decay,
+        painter=_placed(painter(cell) if objective.paints else None, device),
+        images=partial(_images, _by_class(cell), read_prepared(paths.dataset(cell.towards)).splits["train"], device),
+        others=partial(_others, cell.target().rows("train", cell.receiver_cut), device),
     )
     objective.fit(parts.stitch, joint)
     parts.stitch.eval()
@@ -142,7 +143,7 @@ def _placed(module: nn.Module | None, device: torch.device) -> nn.Module | None:
 
 def _by_class(cell: Cell) -> list[np.ndarray]:
     """Numbers of the receiver's own training images, by class."""
-    labels = cell.target().labels("train") if cell.towards == cell.data else receiving_store(cell).labels("train")
+    labels = receiving_store(cell).labels("train")
     return [np.flatnonzero(labels == label) for label in range(read_plan(cell.receiver).classes)]
 
 
@@ -251,40 +252,3 @@ def test(parts: Parts, rows: Activations, labels: Labels, device: torch.device) 
         right += int((logits.argmax(1) == wanted).sum())
         loss += float(cross_entropy(logits, wanted, reduction="sum"))
     return {"accuracy": right / samples, "loss": loss / samples, "samples": samples}
-
-
-class Pairings:
-    """Moments of a sender's cut with the receiver's cuts: all that share an arrangement in one pass."""
-
-    def __init__(self, group: Sequence[Cell]) -> None:
-        self._group = group
-        self._found: dict[tuple[str, str, int | None], dict[str, Moments]] = {}
-        self._targets: dict[tuple[str, int | None], Source] = {}
-
-    def moments(self, cell: Cell, stitch: Joining, samples: int | None) -> Moments:
-        key = cell.sender_cut, stitch.arranging, samples
-        if key not in self._found:
-            cuts = [c.receiver_cut for c in self._group if self._arranging[c.receiver_cut] == stitch.arranging]
-            source = _sampled(cell, cell.source().rows("train", cell.sender_cut), samples)
-            targets = [_sampled(cell, cell.target().rows("train", cut), samples) for cut in cuts]
-            self._found[key] = dict(zip(cuts, moments(source, targets, stitch.arrangement), strict=True))
-        return self._found[key][cell.receiver_cut]
-
-    def target(self, cell: Cell, samples: int | None) -> Source:
-        key = cell.receiver_cut, samples
-        if key not in self._targets:
-            self._targets[key] = own_moments(_sampled(cell, cell.target().rows("train", cell.receiver_cut), samples))
-        return self._targets[key]
-
-    @cached_property
-    def _arranging(self) -> dict[str, str]:
-        return {cell.receiver_cut: cell.stitch().arranging for cell in self._group}
-
-
-def _sampled(cell: Cell, rows: Activations, samples: int | None) -> Activations:
-    """The first so many of all rows in an order that the study's seed and the data decide: the same for every cut."""
-    count = rows.shape[0]
-    if samples is None or samples >= count:
-        return rows
-    order = generator(cell.root_seed, "samples", cell.data, cell.seed).permutation(count)
-    return Picked(rows, np.sort(order[:samples]))

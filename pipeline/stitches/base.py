@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from pipeline.arrays import Rows, Shape
-from pipeline.moments import Arrangement, Map, Moments, Source
+from pipeline.moments import Map, Moments, Pairing, Source
 from pipeline.stitches.places import Places, arrangement, features, places_of
 
 
@@ -53,9 +53,9 @@ class Joining(nn.Module):
         return self.after(self.core(self.before(activations)))
 
     @property
-    def arrangement(self) -> Arrangement:
+    def pairing(self) -> Pairing:
         """For least squares, which pairs a source's places with the target's."""
-        return Arrangement(self._shrunk, self._spread())
+        return Pairing(self._shrunk, self._spread())
 
     @torch.inference_mode()
     def _shrunk(self, rows: Rows) -> Rows:

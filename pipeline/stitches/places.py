@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from pipeline.arrays import Shape
 
 Places = Literal["keep", "bilinear", "strided"]
-Arrangement = tuple[nn.Module, nn.Module, Shape]  # before the core, after it, and the shape between
+Steps = tuple[nn.Module, nn.Module, Shape]  # before the core, after it, and the shape between
 
 
-def arrangement(places: Places, source: Shape, target: Shape) -> Arrangement:
+def arrangement(places: Places, source: Shape, target: Shape) -> Steps:
     """Modules that shrink (to go before the core) and grow (after it); raises ValueError where there are none."""
     if places_of(source) == places_of(target):
         return nn.Identity(), nn.Identity(), source
@@ -40,7 +40,7 @@ def said(shape: Shape) -> str:
     return kinds[len(shape)].format(*shape) if len(shape) in kinds else f"a layer of {len(shape)} axes"
 
 
-def _bilinear(source: Shape, target: Shape) -> Arrangement:
+def _bilinear(source: Shape, target: Shape) -> Steps:
     """Resized as Balogh & Jelasity (2025) do; tokens through the grid they come from, flat layers by the mean."""
     grid, goal = _grid(source), _grid(target)
     steps: list[nn.Module] = [] if len(source) == 3 else [ToMap(grid, source)]
@@ -53,12 +53,14 @@ def _bilinear(source: Shape, target: Shape) -> Arrangement:
     return nn.Sequential(*steps, *resize), nn.Sequential(*back), (features(source), *goal)
 
 
-def _strided(source: Shape, target: Shape) -> Arrangement:
+def _strided(source: Shape, target: Shape) -> Steps:
     """As Hernandez et al. (2022): k×k convolutions of stride k, nearest upsampling, all of a map into a flat layer."""
     if len(target) == 1:
         return nn.Flatten(), nn.Identity(), (math.prod(source),)
     if len(source) != 3 or len(target) != 3:
-        raise ValueError(f"a strided convolution joins maps, or anything to a flat layer; not {said(source)} to tokens")
+        raise ValueError(
+            f"a strided convolution joins maps, or anything to a flat layer; not {said(source)} to {said(target)}"
+        )
     (height, width), (wanted_height, wanted_width) = places_of(source), places_of(target)
     down, up = height // wanted_height, wanted_height // height
     if down >= 1 and (wanted_height * down, wanted_width * down) == (height, width):

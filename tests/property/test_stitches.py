@@ -96,7 +96,7 @@ def test_moments_are_those_of_the_arranged_source(a: tuple, b: tuple, places: Pl
     stitch, random = built(Conv1x1(places), a, b), np.random.default_rng(seed)
     x, y = (random.normal(3, 2, (7, *shape)).astype(np.float32) for shape in (a, b))
 
-    (found,) = moments(Held(x), [Held(y)], stitch.arrangement)
+    (found,) = moments(Held(x), [Held(y)], stitch.pairing)
     (wanted,) = moments(Held(arranged(stitch, x)), [Held(y)])
     with torch.inference_mode():
         inputs = own_moments(Held(stitch.before(torch.from_numpy(x)).numpy()))
@@ -142,8 +142,8 @@ def joint(x: np.ndarray, y: np.ndarray, recipe: Recipe | None = None, tail: torc
 
     def found(stitch: Joining) -> Joint:
         return Joint(
-            tail, lambda _: moments(held, [Held(y)], stitch.arrangement)[0],
-            lambda: own_moments(held, stitch.arrangement), lambda _: own_moments(Held(y)), descend,
+            tail, lambda _: moments(held, [Held(y)], stitch.pairing)[0],
+            lambda: own_moments(held, stitch.pairing), lambda _: own_moments(Held(y)), descend,
             recipe.weight_decay if recipe else 0.0, None, lambda _: torch.empty(0), lambda _: torch.empty(0),
         )  # fmt: skip
 
@@ -315,7 +315,7 @@ def test_a_map_of_low_rank_is_no_identity() -> None:
 def test_a_stitch_that_begins_at_the_identity_is_it_in_training_too(name: str, source: tuple, target: tuple) -> None:
     x = 3 + 2 * rows(500, source)
     stitch = VARIANTS[name]("bilinear").build(source, target)
-    stitch.begin_at_identity(lambda: own_moments(Held(x), stitch.arrangement))
+    stitch.begin_at_identity(lambda: own_moments(Held(x), stitch.pairing))
     wanted = arranged(stitch, x)
 
     with torch.inference_mode():
@@ -339,7 +339,8 @@ def test_a_solved_stitch_with_norms_is_the_same_in_training(source: tuple, targe
     [
         (Conv1x1("keep"), (4, 3, 3), (4, 6, 6), "places are to be kept, and a map of 3×3 places cannot"),
         (Conv1x1("strided"), (4, 7, 7), (4, 3, 3), "a stride is a whole number"),
-        (Conv1x1("strided"), (4, 4, 4), (16, 4), "not a map of 4×4 places to tokens"),
+        (Conv1x1("strided"), (4, 4, 4), (16, 4), "not a map of 4×4 places to 16 tokens"),
+        (Conv1x1("strided"), (3,), (5, 4, 4), "not a flat layer to a map of 4×4 places"),
         (Conv1x1("bilinear"), (7, 4), (4, 4, 4), "7 tokens are no square grid"),
         (LowRank("keep", rank=5), (4,), (9,), "a rank of 5 is above the 4"),
         (Orthogonal("keep"), (5,), (4,), "an orthogonal map cannot take 5 features to 4"),
@@ -348,3 +349,20 @@ def test_a_solved_stitch_with_norms_is_the_same_in_training(source: tuple, targe
 def test_what_cannot_be_joined_says_why(variant: Stitch, source: tuple, target: tuple, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         variant.build(source, target)
+
+
+@pytest.mark.parametrize(("rank", "kept"), [(2, 3), (3, 2)])
+def test_a_map_of_low_rank_is_the_best_towards_a_truncated_target(rank: int, kept: int) -> None:
+    """By brute force: the truncated target's own fit, and of its predictions the first directions."""
+    x, noise = rows(300, (6,)), rows(300, (5,))
+    y = (x @ RANDOM.standard_normal((6, 5)) + 2 * noise + 3).astype(np.float32)
+    centre = y.astype(np.float64) - y.mean(0, dtype=np.float64)
+    inside = np.linalg.svd(centre, full_matrices=False)[2][:kept]
+    ones = np.column_stack([x.astype(np.float64), np.ones(len(x))])
+    fit = ones @ np.linalg.lstsq(ones, centre @ inside.T @ inside)[0]
+    left, sizes, right = np.linalg.svd(fit, full_matrices=False)
+    wanted = (left[:, :rank] * sizes[:rank]) @ right[:rank] + y.mean(0, dtype=np.float64)
+
+    found = applied(solved(LowRank("keep", rank=rank), x, y, target_rank=kept), x)
+
+    assert found == pytest.approx(wanted, abs=1e-3)

@@ -290,3 +290,12 @@ def test_controls_are_drawn_beside_senders_and_named_in_the_key(evidence: Eviden
 
     assert line.get_ydata() == pytest.approx([where(rows, receiver_cut=cut)["value"].mean() for cut in CUTS])
     assert "noise (control)" in [text.get_text() for text in drawing.legends[0].get_texts()]
+
+
+def test_stitches_of_some_classes_are_drawn_beside_the_receiver_on_those(evidence: Evidence):
+    some = evidence.networks.assign(measure="accuracy_of_2", value=0.123)
+    networks = pandas.concat([evidence.networks, some], ignore_index=True)
+    axes = figure("accuracy_by_cut").draw(replace(evidence, networks=networks, classes=2)).axes[0]
+    (dashed,) = [line for line in axes.lines if line.get_linestyle() == "--" and np.size(line.get_ydata())]
+
+    assert set(np.asarray(dashed.get_ydata())) == {0.123}

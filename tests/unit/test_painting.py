@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from pipeline.errors import ParamsError
 from pipeline.objectives.assignment import assigned
 from pipeline.params import Params, typed_params
 from pipeline.prepared import read_prepared
-from pipeline.stages import audit, check, compare, control, dataset, extract, plan, report, stitch, train
+from pipeline.stages import audit, check, compare, control, dataset, extract, making, plan, report, stitch, train
 from pipeline.stages import cells as stage_cells
 from pipeline.stages.making import loaded
 
@@ -216,3 +217,19 @@ def test_a_cell_whose_receiver_has_painted_already_is_refused() -> None:
     for name in params.models:
         for data in params.extract.datasets:
             extract.run(study(), name, 0, data)
+
+
+@pytest.mark.parametrize(("labels", "partner"), [({"offset": 1}, 1), ({"classes": 4}, 0)])
+@pytest.mark.usefixtures("trained")
+def test_a_class_map_into_the_senders_own_data_pairs_by_the_names_of_the_study(
+    labels: dict[str, int], partner: int
+) -> None:
+    params = study(stitch__towards="hues", receivers=["hues"], objectives={"class_map": {}})
+    options = replace(params.stitch.labels, **labels)
+    cell = stage_cells.cells(replace(params, stitch=replace(params.stitch, labels=options)), "hues", "hues", 0)[0]
+    images = read_prepared(paths.dataset("hues")).splits["train"]
+
+    for label, numbers in enumerate(making._by_class(cell)):
+        assert set(images.labels[numbers]) == {label}
+    kept = np.flatnonzero(images.labels < options.classes) if options.classes else np.arange(len(images))
+    assert list(cell.source().labels("train")) == [(label + partner) % 10 for label in images.labels[kept]]

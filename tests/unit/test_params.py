@@ -148,6 +148,7 @@ CHECKED = [
     ("stitches.conv1x1.places", "kept", "stitches.conv1x1.places: kept is not a known value; did you mean keep?"),
     ("controls.nose", {}, "controls.nose: nose is not a known name; did you mean noise?"),
     ("controls.noise.radius", -1, "controls.noise.radius: is -1; it should be 0 or more"),
+    ("machine.memory_gb", 1e-6, "least squares over 8 features needs 3.07e-06 GB and has 1e-06"),
     ("controls.noise.classes", 9, "controls.noise: has 9 classes and two tells 3 apart"),
     ("figures.cka.index", "ckk", "figures.cka.index: ckk is not defined in similarity; choose from linear_cka"),
     ("stitch.labels.classes", 9, "stitch.labels.classes: is 9; patches has 3 classes"),

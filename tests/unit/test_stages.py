@@ -18,7 +18,7 @@ from pipeline.networks import accuracy, answers, read_network
 from pipeline.norms import statistics
 from pipeline.params import Params, typed_params
 from pipeline.prepared import read_prepared
-from pipeline.stages import audit, compare, control, dataset, extract, making, plan, stitch, train
+from pipeline.stages import audit, compare, control, dataset, extract, making, pairings, plan, stitch, train
 from pipeline.stages import cells as stage_cells
 from pipeline.store import Store
 from pipeline.weights import save_weights, weights_digest
@@ -322,7 +322,9 @@ def test_recalibrated_activations_are_those_of_the_recalibrated_network() -> Non
 def test_the_recalibrated_baseline_is_there_in_every_mode_and_costs_no_store() -> None:
     told = pandas.read_csv(paths.unstitched("one", 0, "patches"))["measure"].tolist()
 
-    assert told == [f"{name}{of}" for name in ("accuracy", "recalibrated_accuracy") for of in ("", "_of_2", "_of_3")]
+    assert told == [
+        f"{name}{of}" for name in ("accuracy", "recalibrated_accuracy", "samples") for of in ("", "_of_2", "_of_3")
+    ]
     assert not paths.store("one", 0, "patches", "recalibrated").exists()
 
 
@@ -399,8 +401,8 @@ def test_what_stitches_of_some_classes_are_held_against_is_of_those_classes() ->
 def test_direct_cells_of_one_source_share_their_moments(monkeypatch: pytest.MonkeyPatch) -> None:
     """One pass over a sender's cut for all the receiver's cuts that have its places."""
     passes = []
-    original = making.moments
-    monkeypatch.setattr(making, "moments", lambda *args: passes.append(len(args[1])) or original(*args))
+    original = pairings.moments
+    monkeypatch.setattr(pairings, "moments", lambda *args: passes.append(len(args[1])) or original(*args))
     params = study(stitch__pairs="all", stitches__conv1x1__places="bilinear", objectives={"direct": TINY_DIRECT})
 
     stitch.run(params, "one", "two", 0)

@@ -136,3 +136,11 @@ def test_without_an_empty_control_a_verdict_is_open() -> None:
 
     assert found["verdict"] == "open"
     assert str(found["words"]).startswith("there is no empty control")
+
+
+def test_with_one_seed_each_baseline_counts_its_own_images() -> None:
+    row = {"accuracy": 0.9, "unstitched": 0.88, "self": 0.88, "unstitched_samples": 10_000, "self_samples": 360}
+    held = comparisons(cells(row, samples=360), RULES).set_index("baseline")
+
+    assert held.loc["unstitched", "low"] == pytest.approx(newcombe(0.9, 360.0, 0.88, 10_000.0, RULES)[0])
+    assert held.loc["self", "low"] == pytest.approx(newcombe(0.9, 360.0, 0.88, 360.0, RULES)[0])
