@@ -27,6 +27,8 @@ class Mixed:
         return 2 * self.own.samples
 
     def epoch(self, seed: int, epoch: int, batch: int) -> Iterator[Batch]:
+        if not self.others.samples:
+            raise ValueError("others: has no samples; it should have at least one")
         if batch < 4:
             raise ValueError(f"batch: is {batch}; it should be 4 or more, for two samples on each side")
         others = self._others(seed_for(seed, "others", epoch), batch // 2)

@@ -458,6 +458,8 @@ def test_an_epoch_is_all_of_ones_own_beside_as_many_others(others: int, batch: i
 def test_a_batch_too_small_for_two_sides_is_refused() -> None:
     with pytest.raises(ValueError, match="batch: is 3; it should be 4 or more, for two samples on each side"):
         next(Mixed(numbered(9, 0), numbered(9, 1000)).epoch(0, 0, 3))
+    with pytest.raises(ValueError, match="others: has no samples; it should have at least one"):
+        next(Mixed(numbered(9, 0), numbered(0, 1000)).epoch(0, 0, 4))
 
 
 @pytest.mark.parametrize(
