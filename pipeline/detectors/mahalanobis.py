@@ -50,7 +50,7 @@ class Mahalanobis(Detector):
     def _affordable(self, features: Features, memory: int) -> None:
         """The covariance and its eigenvectors, or with few samples themselves and the space they span."""
         wide, small = features.width, min(features.samples, features.width)
-        needed = 8 * (3 * small * wide + 4 * small**2)
+        needed = 8 * (6 * small * wide + 4 * small**2)
         require(
             needed <= memory,
             f"of: is {self.of}, and {wide} features of {features.samples} samples need {needed / 1e9:.3g} GB of "
