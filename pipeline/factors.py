@@ -57,7 +57,7 @@ class Compact(NamedTuple):
         return np.asarray(self.array[part]) if self.wide else self.array[part] @ self.array.T
 
     def diagonal(self) -> np.ndarray:
-        return self.array.diagonal().copy() if self.wide else np.einsum("nd,nd->n", self.array, self.array)
+        return self.array.diagonal().copy() if self.wide else np.einsum("ij,ij->i", self.array, self.array)
 
 
 class Factor(NamedTuple):

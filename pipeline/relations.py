@@ -6,7 +6,8 @@ import numpy as np
 
 from pipeline.factors import Compact, Room
 
-DIGITS = 9  # to which neighbours and dissimilarities are told apart: rounding noise orders nothing
+DIGITS = 12  # to which neighbours and dissimilarities are told apart: rounding noise orders nothing
+NOISE = 1e-12  # of what it was: what is left of a sum after centring is rounding, if it is less
 ZERO = 1e-13  # of squared lengths: a squared distance below it is that of equal samples
 
 
@@ -68,7 +69,7 @@ def agreement(tables: Iterable[tuple[slice, list[np.ndarray]]], samples: int, un
         products = flat @ flat.T + (products if products.size else 0)
         sums.append(np.stack([table.sum(1) for table in strip]))
     rows = np.concatenate(sums, 1)
-    return cosines(centred(products, rows, samples, unbiased))
+    return cosines(centred(products, rows, samples, unbiased), np.diag(products))
 
 
 def centred(products: np.ndarray, rows: np.ndarray, samples: int, unbiased: bool) -> np.ndarray:
@@ -79,8 +80,14 @@ def centred(products: np.ndarray, rows: np.ndarray, samples: int, unbiased: bool
     return products + totals / samples**2 - 2 * rows @ rows.T / samples
 
 
-def cosines(products: np.ndarray) -> np.ndarray:
-    norms = np.sqrt(np.clip(np.diag(products), 0, None))
-    if not norms.all():
-        raise ValueError(f"layer {int(np.argmin(norms))} has all samples equally far apart; it cannot be compared")
-    return products / np.outer(norms, norms)
+def cosines(products: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """From centred inner products; `before` are each table's with itself as it was."""
+    squares = np.diag(products)
+    for number, (square, was) in enumerate(zip(squares, before, strict=True)):
+        refuse_equal(number, square, was)
+    return products / np.sqrt(np.outer(squares, squares))
+
+
+def refuse_equal(number: int, square: float, before: float) -> None:
+    if not square > NOISE * before:
+        raise ValueError(f"layer {number} has all samples equally far apart; it cannot be compared")

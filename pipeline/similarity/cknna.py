@@ -41,4 +41,4 @@ class CKNNA(Index):
                 kept = [(c - c.mean(1, keepdims=True)) * n for c, n in zip(cosine, near, strict=True)]
                 flat = np.stack([table.ravel() for table in kept])
                 total += flat @ flat.T
-        return cosines(total)
+        return cosines(total, np.full(len(layers), float(self.k * layers[0].shape[0])))

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.arrays import Activations
 from pipeline.factors import Compact, Room, by_pairs, compact, inner
-from pipeline.relations import expect_four
+from pipeline.relations import expect_four, refuse_equal
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Of, View
 
@@ -42,8 +42,7 @@ class LinearCKA(Index):
         layer = compact(view, room)
         alone = Measured(layer, layer.diagonal(), 1.0)
         square = self._product(alone, alone, room)
-        if not square > 0:
-            raise ValueError(f"layer {view.number} has all samples equally far apart; it cannot be compared")
+        refuse_equal(view.number, square, float(alone.diagonal @ alone.diagonal))
         return alone._replace(norm=float(np.sqrt(square)))
 
     def _cosine(self, x: Measured, y: Measured, room: Room) -> float:

@@ -16,7 +16,7 @@ from pipeline.views import Whole
 class MutualKNN(Index):
     """Share of a sample's k nearest neighbours that it has in both layers, mean over samples (Huh et al. 2024).
 
-    `cosine` is their choice. Of neighbours equally near, which the 9th digit decides, the earlier sample counts.
+    `cosine` is their choice. Of neighbours equally near, to 12 digits, the earlier sample counts.
     """
 
     k: int

@@ -9,7 +9,6 @@ from pipeline.factors import Factor, Room, by_pairs, inner, loaded
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Of
 
-
 TIED = 1e-7  # between canonical correlations: a rotation of their directions is rounding noise
 
 

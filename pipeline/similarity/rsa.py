@@ -8,7 +8,7 @@ from scipy.stats import kendalltau, rankdata
 
 from pipeline.arrays import Activations
 from pipeline.factors import Compact, Room, compacts
-from pipeline.relations import DIGITS, apart, distances
+from pipeline.relations import DIGITS, apart, distances, refuse_equal
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Whole
 
@@ -20,7 +20,7 @@ class RSA(Index):
 
     Each pair of different samples counts once. `correlation` and `cosine` are one less those of two samples' features,
     of which no mean over samples is taken off. Kendall's tau is tau-b. Ranks are of dissimilarities told apart to
-    9 digits of the largest, so that rounding noise ranks nothing.
+    12 digits of the largest, so that rounding noise ranks nothing.
     """
 
     dissimilarity: Literal["correlation", "euclidean", "cosine"]
@@ -47,11 +47,11 @@ class RSA(Index):
         if self.comparison != "pearson":
             found /= found.max() or 1
             found[:] = rankdata(np.round(found, DIGITS))
+        before = float(np.vdot(found, found))
         found -= found.mean()
-        norm = np.linalg.norm(found)
-        if not norm > 0:
-            raise ValueError(f"layer {number} has all samples equally far apart; it cannot be compared")
-        found /= norm
+        square = float(np.vdot(found, found))
+        refuse_equal(number, square, before)
+        found /= np.sqrt(square)
         return found
 
     def _dissimilarities(self, layer: Compact, room: Room) -> np.ndarray:

@@ -57,7 +57,7 @@ def index(name: str, options: dict) -> Index:
     return build(name, INDICES, name, options)
 
 
-def value(measure: Index, one: np.ndarray, other: np.ndarray, memory: int = MEMORY) -> float:
+def value(measure: Index, one: np.ndarray, other: np.ndarray, *, memory: int = MEMORY) -> float:
     return float(measure.matrix([Held(one), Held(other)], memory)[0, 1])
 
 
