@@ -1,69 +1,66 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Literal, NamedTuple, final
 
 import numpy as np
 
 from pipeline.arrays import Activations
-from pipeline.similarity.base import Index
+from pipeline.factors import Compact, Room, by_pairs, compact, inner
+from pipeline.relations import expect_four, refuse_equal
+from pipeline.similarity.base import RIGID, Facts, Index
+from pipeline.views import Of, View
 
 
+class Measured(NamedTuple):
+    compact: Compact
+    diagonal: np.ndarray
+    norm: float
+
+
+@final
 @dataclass(frozen=True)
 class LinearCKA(Index):
-    """Linear CKA, biased, of flattened activations (Kornblith et al. 2019).
+    """Linear CKA (Kornblith et al. 2019).
 
-    With K = X X' of centred X, CKA(X, Y) = <K, L> / (|K| |L|). The products of all layers are made for a block
-    of rows at a time and only their inner products kept: exact on all samples, for all pairs at once.
+    With K = X X' of centred X, the biased one is <K, L> / (|K| |L|). The unbiased one puts Song et al.'s U-statistic
+    of HSIC (2012, eq. 5) in place of each product (Nguyen et al. 2021); it is about 0 for unrelated layers of any
+    width, and so at times below.
     """
 
-    larger_is_more_similar: ClassVar = True
-    symmetric: ClassVar = True
-    invariant_to: ClassVar = frozenset({"rotation", "translation", "scaling"})
+    estimator: Literal["biased", "unbiased"]
+    of: Of
+
+    def facts(self) -> Facts:
+        return Facts(True, (0.0 if self.estimator == "biased" else -1.0, 1.0), True, RIGID)
 
     def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
-        samples = layers[0].shape[0]
-        means = [_mean(layer, memory) for layer in layers]
-        widest = max(int(np.prod(layer.shape[1:])) for layer in layers)
-        size = max(1, min(samples, memory // (4 * 8 * samples * len(layers)), memory // (4 * 8 * widest)))
-        inner = np.zeros((len(layers), len(layers)))
-        for start in range(0, samples, size):
-            stop = min(start + size, samples)
-            products = [
-                _products(layer, mean, start, stop, memory // 4).ravel()
-                for layer, mean in zip(layers, means, strict=True)
-            ]
-            block = np.stack(products)
-            inner += block @ block.T
-        norms = np.sqrt(np.diag(inner))
-        _refuse_constant(norms)
-        return inner / np.outer(norms, norms)
+        return by_pairs(layers, self.of, memory, self._measured, self._cosine, symmetric=True)
+
+    def _measured(self, view: View, room: Room) -> Measured:
+        if self.estimator == "unbiased":
+            expect_four(view.shape[0])
+        layer = compact(view, room)
+        alone = Measured(layer, layer.diagonal(), 1.0)
+        square = self._product(alone, alone, room)
+        refuse_equal(view.number, square, float(alone.diagonal @ alone.diagonal))
+        return alone._replace(norm=float(np.sqrt(square)))
+
+    def _cosine(self, x: Measured, y: Measured, room: Room) -> float:
+        return self._product(x, y, room) / (x.norm * y.norm)
+
+    def _product(self, x: Measured, y: Measured, room: Room) -> float:
+        """<K, L>; unbiased, N (N - 3) times the U-statistic, in which centred K and L leave only their diagonals."""
+        product = inner_of_products(x.compact, y.compact, room)
+        if self.estimator == "biased":
+            return product
+        samples, diagonals = len(x.diagonal), float(x.diagonal @ y.diagonal)
+        totals = x.diagonal.sum() * y.diagonal.sum()
+        return float(product - diagonals * samples / (samples - 2) + totals / ((samples - 1) * (samples - 2)))
 
 
-def _products(layer: Activations, mean: np.ndarray, start: int, stop: int, memory: int) -> np.ndarray:
-    """Centred rows `start` to `stop` times all centred rows: a strip of K."""
-    here = _centred(layer, mean, start, stop)
-    size = max(1, memory // (8 * mean.size))
-    strips = [
-        here @ _centred(layer, mean, first, min(first + size, layer.shape[0])).T
-        for first in range(0, layer.shape[0], size)
-    ]
-    return np.concatenate(strips, 1)
-
-
-def _centred(layer: Activations, mean: np.ndarray, start: int, stop: int) -> np.ndarray:
-    return layer.read(start, stop).reshape(stop - start, -1).astype(np.float64) - mean
-
-
-def _mean(layer: Activations, memory: int) -> np.ndarray:
-    width = int(np.prod(layer.shape[1:]))
-    size = max(1, memory // (4 * 8 * width))
-    total = np.zeros(width)
-    for start in range(0, layer.shape[0], size):
-        stop = min(start + size, layer.shape[0])
-        total += layer.read(start, stop).reshape(stop - start, -1).sum(0, dtype=np.float64)
-    return total / layer.shape[0]
-
-
-def _refuse_constant(norms: np.ndarray) -> None:
-    if not norms.all():
-        raise ValueError(f"layer {int(np.argmin(norms))} is the same for all samples; CKA has no value there")
+def inner_of_products(x: Compact, y: Compact, room: Room) -> float:
+    """<X X', Y Y'>, from X' Y where both are narrow."""
+    if not x.wide and not y.wide:
+        return float(np.sum(inner(x.array, y.array, room) ** 2))
+    samples = len(x.array)
+    return sum(float(np.vdot(x.products(part), y.products(part))) for part in room.parts(samples, 2 * samples))

@@ -28,7 +28,7 @@ def test_linear_cka_is_that_of_centred_kernels(widths: tuple[int, int]) -> None:
     x_c, y_c = x - x.mean(0), y - y.mean(0)
     by_features = np.linalg.norm(y_c.T @ x_c) ** 2 / (np.linalg.norm(x_c.T @ x_c) * np.linalg.norm(y_c.T @ y_c))
 
-    found = LinearCKA().matrix([Held(x), Held(y)], 100_000)[0, 1]
+    found = LinearCKA("biased", "flattened").matrix([Held(x), Held(y)], 100_000)[0, 1]
 
     assert found == pytest.approx(by_kernels, abs=1e-12)
     assert found == pytest.approx(by_features, abs=1e-12)
@@ -37,8 +37,8 @@ def test_linear_cka_is_that_of_centred_kernels(widths: tuple[int, int]) -> None:
 def test_linear_cka_of_maps_is_that_of_flattened_ones() -> None:
     maps, flat = RANDOM.standard_normal((50, 3, 4, 4)), RANDOM.standard_normal((50, 7))
 
-    assert LinearCKA().matrix([Held(maps), Held(flat)], 10**6)[0, 1] == pytest.approx(
-        LinearCKA().matrix([Held(maps.reshape(50, -1)), Held(flat)], 10**6)[0, 1], abs=1e-14
+    assert LinearCKA("biased", "flattened").matrix([Held(maps), Held(flat)], 10**6)[0, 1] == pytest.approx(
+        LinearCKA("biased", "flattened").matrix([Held(maps.reshape(50, -1)), Held(flat)], 10**6)[0, 1], abs=1e-14
     )
 
 

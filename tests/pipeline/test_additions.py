@@ -95,10 +95,10 @@ def test_a_new_index_runs_its_own_comparison_and_a_new_figure_the_report(reprodu
 
     ran = reproduced.repro()
 
-    assert ran == {"check", "compare@distance_correlation", "report"}
+    assert ran == {"check", "compare@shared_sign", "report"}
     measured = list(rows(reproduced, "similarity")["measure"])
-    assert measured.count("distance_correlation") == measured.count("linear_cka") > 0
-    assert "distance_correlation" in rows(reproduced, "cells").columns
+    assert measured.count("shared_sign") == measured.count("linear_cka") > 0
+    assert "shared_sign" in rows(reproduced, "cells").columns
     assert (reproduced.study / "reports/figures/accuracy_histogram.svg").exists()
     assert "Accuracies of all cells" in (reproduced.study / "reports/index.html").read_text()
 

@@ -66,7 +66,7 @@ def study(**changes: object) -> Params:
         "controls": {"random": {}, "noise": {}},
         "verdict": {"confidence": 0.95, "margin": 0.02},
         "ranks": {"numerical": {}},
-        "similarity": {"linear_cka": {}},
+        "similarity": {"linear_cka": {"estimator": "biased", "of": "flattened"}},
         "figures": FIGURES,
     }
     return typed_params(document | changes)
