@@ -96,7 +96,9 @@ def study(sizes: Sizes, samples: int | None = None) -> Params:
             "task": {"start": "random", "l1": 0},
             "direct": {"cutoff": 1e-6, "samples": None, "source_rank": None, "target_rank": None},
         },
-        "controls": {}, "ranks": {"numerical": {"threshold": 0.001}}, "similarity": {"linear_cka": {"estimator": "biased", "of": "flattened"}},
+        "controls": {}, "detectors": {}, "detection": {"auxiliary": "images", "confidence": 0.95, "resamples": 100},
+        "ranks": {"numerical": {"threshold": 0.001}},
+        "similarity": {"linear_cka": {"estimator": "biased", "of": "flattened"}},
         "verdict": {"confidence": 0.95, "margin": 0.02}, "figures": {"accuracy_by_cut": {"width": 7}},
     })  # fmt: skip
 

@@ -1,5 +1,6 @@
 """Names for arrays. Axes: N images, C H W channels and places, T tokens, D E features, K classes."""
 
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -31,6 +32,23 @@ class Activations(Protocol):
     def take(self, indices: np.ndarray) -> np.ndarray:
         """Rows in the order asked for."""
         ...
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rows in memory, read like any."""
+
+    values: np.ndarray
+
+    @property
+    def shape(self) -> Shape:
+        return self.values.shape
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        return self.values[start:stop]
+
+    def take(self, indices: np.ndarray) -> np.ndarray:
+        return self.values[indices]
 
 
 @runtime_checkable

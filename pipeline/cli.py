@@ -108,11 +108,19 @@ def control(receiver: str, seed: int) -> None:
 
 
 @main.command()
+@click.argument("receiver")
+@click.argument("seed", type=int)
+def detect(receiver: str, seed: int) -> None:
+    """Fit RECEIVER's detectors of what is out of its distribution."""
+    _run("detect", [_known("models", receiver), seed], [paths.detectors(receiver, seed)])
+
+
+@main.command()
 @click.argument("sender")
 @click.argument("receiver")
 @click.argument("seed", type=int)
 def audit(sender: str, receiver: str, seed: int) -> None:
-    """Take the ranks of what the stitches make."""
+    """Take the ranks of what the stitches make, and ask the detectors."""
     pair = [_known("models", sender), _known("models", receiver), seed]
     _run("audit", pair, [paths.audit(sender, receiver, seed)])
 

@@ -20,12 +20,14 @@ from pipeline.params import Params
 CELL = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective", "measure", "value"]
 NETWORK = ["model", "seed", "data", "measure", "value"]
 PAIR = ["data", "model", "seed", "cut", "other_model", "other_seed", "other_cut", "measure", "value"]
+TRUST = ["receiver", "seed", "cut", "detector", "measure", "value"]
 _CURVE = ["epoch", "rate", "loss"]
 _NUMBERS = {"seed": int, "other_seed": int, "epoch": int, "rate": float, "loss": float, "value": float}
 
 
 def read_evidence(params: Params) -> Evidence:
     pairs = list(product(params.senders, params.receivers, params.seeds))
+    receivers = product(params.receivers, params.seeds)
     similarity = _all(PAIR, map(paths.comparison, params.similarity))
     cells = _all(CELL, (paths.cells(*pair) for pair in pairs))
     paintings = dict(_paintings(params, cells))
@@ -37,6 +39,7 @@ def read_evidence(params: Params) -> Evidence:
         networks=_accuracies(params),
         curves=pandas.concat(_curves(params), ignore_index=True),
         similarity=similarity,
+        detectors=_all(TRUST, (paths.detectors(*each) / "trust.csv" for each in receivers)),
         cuts={model: _cuts(model, similarity, cells) for model in params.models},
         towards=params.stitch.towards,
         classes=params.stitch.labels.classes,

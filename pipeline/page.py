@@ -50,6 +50,7 @@ class Contents:
     verdicts: Table
     cells: Table
     networks: Table
+    detectors: Table
     seeds: str
     stages: Table
     versions: Table  # empty where nothing was run on this machine

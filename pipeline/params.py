@@ -159,6 +159,19 @@ class Extraction:
 
 
 @dataclass(frozen=True)
+class Detection:
+    """What detectors learn from beside the receiver's own data, and the intervals of what they tell."""
+
+    auxiliary: str  # a dataset that is out of distribution, or the receiver's own where none is needed
+    confidence: float  # of the intervals of AUROCs
+    resamples: int  # that they are taken from
+
+    def __post_init__(self) -> None:
+        _require(0.5 <= self.confidence < 1, f"confidence: is {self.confidence:g}; it should be from 0.5 to below 1")
+        _require(self.resamples >= 100, f"resamples: is {self.resamples}; it should be 100 or more")
+
+
+@dataclass(frozen=True)
 class Verdicts:
     """The rules that verdicts are given by."""
 
@@ -189,6 +202,8 @@ class Params:
     stitches: dict[str, Options]
     objectives: dict[str, Options]
     controls: dict[str, Options]  # none, {}, switches them off
+    detectors: dict[str, Options]  # none, {}, switches them off
+    detection: Detection
     ranks: dict[str, Options]
     similarity: dict[str, Options]
     verdict: Verdicts
@@ -243,6 +258,7 @@ def problems(params: Params) -> Iterator[ParamsError]:
         ("stitch.data", [params.stitch.data], params.extract.datasets),
         ("stitch.towards", [params.stitch.towards], params.extract.datasets),
         ("stitch.map", [params.stitch.map], params.stitches),
+        ("detection.auxiliary", [params.detection.auxiliary], params.extract.datasets),
     ):
         for name in names:
             yield from _undefined(where, name, known)

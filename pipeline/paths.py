@@ -21,6 +21,7 @@ ACTIVATIONS = Path("cache/activations")
 CELLS = Path("cache/cells")
 AUDITS = Path("cache/audits")
 CONTROLS = Path("cache/controls")
+DETECTORS = Path("cache/detectors")
 STITCHES = Path("cache/stitches")
 UNSTITCHED = Path("cache/unstitched")
 
@@ -70,6 +71,10 @@ def audit(sender: str, receiver: str, seed: int) -> Path:
 
 def controls(receiver: str, seed: int) -> Path:
     return CONTROLS / receiver / str(seed)
+
+
+def detectors(receiver: str, seed: int) -> Path:
+    return DETECTORS / receiver / str(seed)
 
 
 def unstitched(model: str, seed: int, dataset: str) -> Path:

@@ -7,6 +7,7 @@ from pandas import DataFrame, Series
 
 from pipeline.errors import DataError
 from pipeline.figures.base import Evidence
+from pipeline.figures.style import words
 from pipeline.figures.tables import chosen, distinct, groups, series, summarised, where
 from pipeline.verdicts import BASELINES, MEANINGS, PAIR, UNINFORMATIVE
 
@@ -112,15 +113,22 @@ def verdict_table(
     return table
 
 
+def auroc_of(detector: str) -> str:
+    """The measure of an audit that holds a detector's AUROC, of the stitched over the receiver's own."""
+    return f"auroc_{detector}"
+
+
 def points(share: float) -> str:
     """A difference of shares in percentage points, with its sign."""
     return f"{100 * share:+.1f}".replace("-", "−")
 
 
-def finding(cells: DataFrame, judged: DataFrame, ranks: Iterable[str], indices: Iterable[str]) -> list[str]:
+def finding(
+    cells: DataFrame, judged: DataFrame, ranks: Iterable[str], indices: Iterable[str], detectors: Iterable[str]
+) -> list[str]:
     """What was found, a paragraph each: verdicts, what they were found beside, what follows from them."""
     reached = chosen(cells, reaches(cells))
-    return [_judged(judged), _counts(cells), *_besides(reached, ranks, indices), _meaning(reached)]
+    return [_judged(judged), _counts(cells), *_besides(reached, ranks, indices, detectors), _meaning(reached)]
 
 
 def _judged(judged: DataFrame) -> str:
@@ -158,7 +166,9 @@ def _of(cells: DataFrame) -> str:
     return f"{sum(reaches(cells))} of {len(cells)}"
 
 
-def _besides(reached: DataFrame, ranks: Iterable[str], indices: Iterable[str]) -> Iterator[str]:
+def _besides(
+    reached: DataFrame, ranks: Iterable[str], indices: Iterable[str], detectors: Iterable[str]
+) -> Iterator[str]:
     """How far apart sender and receiver are in the cells that reach the receiver's accuracy."""
     others = chosen(reached, reached["sender"] != reached["receiver"])
     if others.empty:
@@ -168,6 +178,11 @@ def _besides(reached: DataFrame, ranks: Iterable[str], indices: Iterable[str]) -
         for rank in ranks
     ]
     said += [f"{index} of {_range(series(others, index))} between the two layers" for index in indices]
+    said += [
+        f"an AUROC of {_range(series(others, auroc_of(name)))} of the stitched activations over the receiver’s own, by "
+        f"the detector {words(name)}"
+        for name in detectors
+    ]
     yield (
         f"Cells among these whose sender is another model than the receiver: {len(others)}. In them one finds "
         f"{'; '.join(said)} (each lowest to highest, with the median)."

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float64
 
-from pipeline.arrays import Activations
+from pipeline.arrays import Activations, Held
 
 Of = Literal["pooled", "flattened"]
 Block = Float64[np.ndarray, "_ _"]  # rows by features
@@ -51,23 +51,6 @@ class Features:
         if self.of == "flattened" or rows.ndim == 2:
             return rows.reshape(len(rows), -1).astype(np.float64)
         return rows.mean((2, 3) if rows.ndim == 4 else 1, dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class Held:
-    """Features in memory, which are activations like any."""
-
-    features: Block
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.features.shape
-
-    def read(self, start: int, stop: int) -> Block:
-        return self.features[start:stop]
-
-    def take(self, indices: np.ndarray) -> Block:
-        return self.features[indices]
 
 
 def held(features: Features, memory: int) -> Features:

@@ -25,7 +25,9 @@ class Evidence:
 
     cells       sender receiver seed data sender_cut receiver_cut map objective measure value
     audits      as cells; measure is a rank's name, or the same with `receiver_` before it for the
-                receiver's own representation at the same place
+                receiver's own representation at the same place; or auroc_ and a detector's name, of the
+                stitched activations over the receiver's own, and the same with _low and _high
+    detectors   receiver seed cut detector measure value; how far each can be trusted
     controls, control_audits  the same of the receivers' controls; sender is a control's name
     networks    model seed data measure value; accuracy of each whole network, unstitched, and its
                 recalibrated_accuracy with BatchNorms that expect this dataset; either followed by
@@ -47,6 +49,7 @@ class Evidence:
     networks: DataFrame
     curves: DataFrame
     similarity: DataFrame
+    detectors: DataFrame
     cuts: dict[str, list[str]]
     swatches: dict[str, dict[str, list[np.ndarray]]]
     towards: str = ""  # the receivers' own dataset, where that is another than the senders'

@@ -13,6 +13,7 @@ CUTS = ("conv1", "layer1", "layer2", "layer3", "layer4")
 SEEDS = (0, 1)
 _KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective", "measure", "value"]
 _NETWORK = ["model", "seed", "data", "measure", "value"]
+_TRUST = ["receiver", "seed", "cut", "detector", "measure", "value"]
 _CURVE = ["model", "seed", "epoch", "rate", "loss"]
 _PAIR = ["data", "model", "seed", "cut", "other_model", "other_seed", "other_cut", "measure", "value"]
 
@@ -28,6 +29,7 @@ def example_evidence() -> Evidence:
         networks=DataFrame(_networks(chance), columns=_NETWORK),
         curves=DataFrame(_curves(chance), columns=_CURVE),
         similarity=DataFrame(_similarity(chance), columns=_PAIR),
+        detectors=DataFrame(_detectors(chance), columns=_TRUST),
         cuts={model: list(CUTS) for model in MODELS},
         swatches={model: _images(chance, 1 if model == "bw" else 3) for model in MODELS},
         originals=_pictures(chance, 3),
@@ -38,6 +40,14 @@ def example_evidence() -> Evidence:
 def _places() -> list[tuple]:
     kinds = product(MODELS, SEEDS, CUTS, ("task", "direct"))
     return [(sender, "digit", seed, "correlated", cut, cut, "conv1x1", how) for sender, seed, cut, how in kinds]
+
+
+def _detectors(chance: np.random.Generator) -> list[tuple]:
+    return [
+        ("digit", seed, cut, "mahalanobis", "held_out", round(chance.uniform(0.45, 0.6), 4))
+        for seed in SEEDS
+        for cut in CUTS
+    ]
 
 
 def _cells(chance: np.random.Generator) -> list[tuple]:
@@ -70,6 +80,10 @@ def _audits(chance: np.random.Generator) -> list[tuple]:
         rank = own[place[2], place[4]]
         rows.append((*place, "numerical", round(rank / (1 + 0.3 * MODELS.index(place[0])) + chance.integers(0, 5))))
         rows.append((*place, "receiver_numerical", rank))
+        auroc = round(chance.uniform(0.6, 0.98), 4)
+        rows += [
+            (*place, f"auroc_mahalanobis{end}", auroc + by) for end, by in (("", 0), ("_low", -0.02), ("_high", 0.02))
+        ]
     return rows
 
 
@@ -80,6 +94,7 @@ def _networks(chance: np.random.Generator) -> list[tuple]:
         rows.append((model, seed, model, "samples", 360))
         if model != "correlated":
             rows.append((model, seed, "correlated", "accuracy", 0.98 - 0.004 * seed))
+            rows.append((model, seed, "correlated", "samples", 360))
         rows.append((model, seed, "correlated", "recalibrated_accuracy", 0.985))
     return rows
 

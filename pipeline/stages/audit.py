@@ -1,7 +1,7 @@
-"""Stitched representations → what can be said of them beside their accuracy: ranks, so far.
+"""Stitched representations → what can be said of them beside their accuracy: ranks, and how far they lie outside.
 
 Ranks are taken of what the receiver's first layer makes of the stitched activations, on the test split, and
-of what it makes of the receiver's own.
+of what it makes of the receiver's own. The receiver's detectors score the stitched activations themselves.
 """
 
 import copy
@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from pipeline import paths
-from pipeline.arrays import Activations, Spectrum
+from pipeline.arrays import Activations, Held, Spectrum
 from pipeline.atomic import write_text
 from pipeline.devices import choose
 from pipeline.norms import expect, statistics
@@ -27,33 +27,35 @@ from pipeline.registry import build
 from pipeline.relabelling import relabelled
 from pipeline.spectra import spectrum
 from pipeline.stages.cells import KEYS, Cell, cells, csv, kept, own_activations, receiving, receiving_store
-from pipeline.stages.making import TEST_BATCH, loaded
+from pipeline.stages.detecting import Judges
+from pipeline.stages.making import TEST_BATCH, Parts, loaded
 
 
 def run(params: Params, sender: str, receiver: str, seed: int) -> None:
     ranks = {name: build(f"ranks.{name}", RANKS, name, options) for name, options in params.ranks.items()}
-    tasks = cells(params, sender, receiver, seed)
-    rows = [row for task in progress(tasks, len(tasks), f"audit {sender}", "cells") for row in audit(task, ranks)]
-    write_text(paths.audit(sender, receiver, seed), csv(rows))
+    tasks, judges = cells(params, sender, receiver, seed), Judges(params, receiver, seed)
+    audited = progress(tasks, len(tasks), f"audit {sender}", "cells")
+    write_text(paths.audit(sender, receiver, seed), csv(row for task in audited for row in audit(task, ranks, judges)))
 
 
-def audit(cell: Cell, ranks: dict[str, Rank]) -> Iterator[dict[str, Any]]:
-    spectra = {"": _seen(cell), "receiver_": _own(cell)}
-    for name, rank in ranks.items():
-        for prefix, values in spectra.items():
-            yield {**dict(zip(KEYS, cell.names(), strict=True)), "measure": prefix + name, "value": rank(values)}
-
-
-def _seen(cell: Cell) -> Spectrum:
-    """Of what the receiver's first layer makes of what the stitch gives it."""
+def audit(cell: Cell, ranks: dict[str, Rank], judges: Judges) -> Iterator[dict[str, Any]]:
     device = choose(cell.device)
     parts = loaded(cell, device)
+    stitched = Held(through(parts.stitch, parts.given(cell, device), device))
+    spectra = {"": _seen(cell, parts, stitched, device), "receiver_": _own(cell)}
+    measures = [(prefix + name, rank(values)) for name, rank in ranks.items() for prefix, values in spectra.items()]
+    for measure, value in [*measures, *judges.measures(cell.receiver_cut, stitched)]:
+        yield {**dict(zip(KEYS, cell.names(), strict=True)), "measure": measure, "value": value}
+
+
+def _seen(cell: Cell, parts: Parts, stitched: Activations, device: torch.device) -> Spectrum:
+    """Of what the receiver's first layer makes of what the stitch gives it."""
     model = receiving(cell.receiver, cell.seed, cell.towards, cell.options.receiver_bn)
     layer = model.first_layer(model.cut(cell.receiver_cut))
     if cell.options.receiver_bn == "batch":
         layer = copy.deepcopy(layer)
         expect(layer, statistics(parts.tail))
-    return spectrum(through(nn.Sequential(parts.stitch, layer), parts.given(cell, device), device))
+    return spectrum(through(layer, stitched, device))
 
 
 def _own(cell: Cell) -> Spectrum:

@@ -12,6 +12,8 @@ from pipeline.controls import CONTROLS
 from pipeline.controls.base import Control
 from pipeline.datasets import DATASETS
 from pipeline.datasets.base import Dataset
+from pipeline.detectors import DETECTORS
+from pipeline.detectors.base import Detector
 from pipeline.errors import DataError, ParamsError, PipelineError, choices
 from pipeline.figures import FIGURES
 from pipeline.models import ARCHITECTURES
@@ -29,6 +31,7 @@ FAMILIES: dict[str, Table] = {
     "controls": CONTROLS,
     "stitches": STITCHES,
     "objectives": OBJECTIVES,
+    "detectors": DETECTORS,
     "ranks": RANKS,
     "similarity": INDICES,
     "figures": FIGURES,
@@ -37,7 +40,7 @@ FAMILIES: dict[str, Table] = {
 
 def check(params: Params) -> list[PipelineError]:
     """All that is wrong, a line each; the dear checks only where the cheap ones found nothing."""
-    found = [*problems(params), *_variants(params), *_augmentations(params), *_references(params)]
+    found = [*problems(params), *_variants(params), *_augmentations(params), *_references(params), *_detectors(params)]
     return found or [*_device(params), *_files(params)] or list(_networks(params))
 
 
@@ -66,6 +69,27 @@ def _references(params: Params) -> Iterator[PipelineError]:
                     known = choices(str(options.get(option)), getattr(params, section))
                     where = f"figures.{name}.{option}: {options.get(option)}"
                     yield ParamsError(f"{where} is not defined in {section}; {known}")
+
+
+def _detectors(params: Params) -> Iterator[PipelineError]:
+    """Whether those that are trained have recipes they can go by, and something that is out of distribution."""
+    for name, options in params.detectors.items():
+        try:
+            detector: Detector = build(f"detectors.{name}", DETECTORS, name, options)
+        except PipelineError:
+            continue  # told already
+        for recipe in detector.recipes:
+            if recipe not in params.recipes:
+                yield ParamsError(
+                    f"detectors.{name}: {recipe} is not defined in recipes; {choices(recipe, params.recipes)}"
+                )
+            elif params.recipes[recipe].augment or params.recipes[recipe].batch < 4:
+                yield ParamsError(f"detectors.{name}: recipes.{recipe} should augment nothing, in batches of 4 or more")
+        if detector.auxiliary and params.detection.auxiliary == params.stitch.towards:
+            yield ParamsError(
+                f"detection.auxiliary: is {params.detection.auxiliary}, which {name} is to tell from what is out of "
+                "distribution; it should be another dataset"
+            )
 
 
 def _augmentations(params: Params) -> Iterator[PipelineError]:

@@ -25,9 +25,11 @@ from pipeline.ranks import RANKS
 from pipeline.registry import build
 from pipeline.stages.audit import audit
 from pipeline.stages.cells import Cell, csv, groups, kept, known, origin, own_activations, planned
+from pipeline.stages.detecting import Judges
 from pipeline.stages.extract import inputs, store
+from pipeline.stages.gathering import gathering
 from pipeline.stages.making import done, make
-from pipeline.stages.stitch import gathering, rows
+from pipeline.stages.stitch import rows
 from pipeline.store import Identity, Store, open_store
 
 
@@ -60,8 +62,9 @@ def run(params: Params, receiver: str, seed: int) -> None:
     tasks = [cell for name in senders(params) for cell in cells(params, name, receiver, seed)]
     run_tasks(groups(tasks), make, done, params.machine.slots, f"controls of {receiver}, seed {seed}")
     ranks = {name: build(f"ranks.{name}", RANKS, name, options) for name, options in params.ranks.items()}
+    judges = Judges(params, receiver, seed)
     audited = progress(tasks, len(tasks), f"audit controls of {receiver}", "cells")
-    write(tasks, [row for cell in audited for row in audit(cell, ranks)], params.controls, receiver, seed)
+    write(tasks, [row for cell in audited for row in audit(cell, ranks, judges)], params.controls, receiver, seed)
     shutil.rmtree(_untrained_folder(receiver, seed), ignore_errors=True)
 
 

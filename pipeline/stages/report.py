@@ -13,12 +13,12 @@ from pipeline.evidence import read_evidence
 from pipeline.figures import FIGURES
 from pipeline.figures.base import Evidence, Figure
 from pipeline.figures.style import rendered, words
-from pipeline.figures.tables import distinct
+from pipeline.figures.tables import distinct, summarised, where
 from pipeline.page import Contents, Format, Picture, Table, picture, table
 from pipeline.params import Params
 from pipeline.provenance import digest_table, stage_table, version_table
 from pipeline.registry import build
-from pipeline.summary import KEYS, accuracy_plot, cell_table, finding, metrics, network_table, verdict_table
+from pipeline.summary import KEYS, accuracy_plot, auroc_of, cell_table, finding, metrics, network_table, verdict_table
 from pipeline.tidying import tidy
 from pipeline.verdicts import (
     COMPATIBLE,
@@ -57,8 +57,9 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
         "verdicts": judged,
         "controls": evidence.controls,
         "networks": evidence.networks,
-        "ranks": evidence.audits,
-        "control_ranks": evidence.control_audits,
+        "audits": evidence.audits,
+        "control_audits": evidence.control_audits,
+        "detectors": evidence.detectors,
         "similarity": evidence.similarity,
     }
     return {
@@ -103,6 +104,7 @@ def tidy_inputs(params: Params) -> list[Path]:
         paths.CELLS: (paths.cells(*pair) for pair in pairs),
         paths.AUDITS: (paths.audit(*pair) for pair in pairs),
         paths.CONTROLS: (paths.controls(*receiver) for receiver in product(params.receivers, params.seeds)),
+        paths.DETECTORS: (paths.detectors(*receiver) for receiver in product(params.receivers, params.seeds)),
         paths.COMPARISONS: map(paths.comparison, params.similarity),
     }
     return [path for folder, expected in wanted.items() for path in tidy(folder, expected)]
@@ -122,11 +124,12 @@ def _contents(
     rows["similarity"] = evidence.similarity
     return Contents(
         study=params.study,
-        finding=finding(cells, judged, params.ranks, params.similarity),
+        finding=finding(cells, judged, params.ranks, params.similarity, params.detectors),
         pictures=pictures,
         verdicts=_shown_verdicts(cells, held, judged, params),
         cells=_shown_cells(cells, params),
         networks=_shown_networks(networks, evidence.data),
+        detectors=_shown_detectors(evidence.detectors),
         seeds=f"Each model has seeds {', '.join(map(str, params.seeds))}; all randomness descends from {params.seed}.",
         data={name: page.columns_of(part) for name, part in rows.items()},
         **_shown_provenance(params),
@@ -148,6 +151,7 @@ def _shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params
     columns |= {"by_recalibration": ("share of the gain by recalibration", page.share)}
     columns |= {rank: (f"{words(rank)} rank, over the receiver’s", page.ratio) for rank in params.ranks}
     columns |= {index: (words(index), page.similarity) for index in params.similarity}
+    columns |= {auroc_of(name): (f"AUROC over own, {words(name)}", page.similarity) for name in params.detectors}
     rules = params.verdict
     caption = (
         f"Each row is a stitch ({words(params.stitch.map)}), its numbers means over {len(params.seeds)} seeds. "
@@ -156,7 +160,7 @@ def _shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params
         f"{100 * rules.margin:g} points is none. A compatible stitch is still no evidence that the two networks carry "
         "the same information."
     )
-    rows = verdict_table(cells, held, judged, params.ranks, params.similarity)
+    rows = verdict_table(cells, held, judged, params.ranks, [*params.similarity, *map(auroc_of, params.detectors)])
     return table(caption, rows, columns, keys=list(columns).index("accuracy"))
 
 
@@ -172,10 +176,16 @@ def _shown_cells(cells: DataFrame, params: Params) -> Table:
         columns |= {rank: (f"{words(rank)} rank, stitched", page.number)}
         columns |= {f"receiver_{rank}": (f"{words(rank)} rank, receiver unstitched", page.number)}
     columns |= {index: (f"{words(index)}, sender to receiver", page.similarity) for index in params.similarity}
+    columns |= {
+        auroc_of(name): (f"AUROC of the stitched over the receiver’s own, {words(name)}", page.similarity)
+        for name in params.detectors
+    }
     caption = (
         f"Each row is one stitch of one seed, trained and tested on {words(params.stitch.data)}. No accuracy stands "
         "alone: beside it are what the receiver reaches unstitched and what the controls reach, the rank of the "
-        "receiver’s first layer after the stitch, and the similarity of the two layers before it."
+        "receiver’s first layer after the stitch, and the similarity of the two layers before it. Each detector’s "
+        "AUROC is the chance that a stitched activation looks further out of the receiver’s distribution than one of "
+        "its own: 0.5 where they cannot be told apart, 1 where every stitched one can."
     )
     return table(caption, cells, columns, keys=6)
 
@@ -189,6 +199,24 @@ def _shown_networks(networks: DataFrame, data: str) -> Table:
         "accuracy": (f"test accuracy on {words(data)}", page.percent),
     }
     return table("Each whole network, unstitched.", networks, columns, keys=3)
+
+
+def _shown_detectors(rows: DataFrame) -> Table:
+    """Means over seeds: a wide table of the measures that there are."""
+    keys = ["receiver", "cut", "detector"]
+    measures = distinct(rows, "measure")
+    wide = rows.reindex(columns=keys).drop_duplicates()
+    for measure in measures:
+        means = summarised(where(rows, measure=measure), keys, "value", **{measure: "mean"})
+        wide = wide.merge(means, how="left", validate="one_to_one")
+    columns: dict[str, tuple[str, Format]] = {key: (words(key), str) for key in keys}
+    said = {"held_out": "own test images over own training images", "auxiliary": "auxiliary images over own"}
+    columns |= {name: (f"AUROC, {said[name]}", page.similarity) for name in measures}
+    caption = (
+        "How far each detector can be trusted at each cut: 0.5 is best in the first column, where nothing is out of "
+        "distribution; above it, the detector is sure of the very images that it was fitted to."
+    )
+    return table(caption, wide, columns, keys=3)
 
 
 def _shown_provenance(params: Params) -> dict[str, Table]:

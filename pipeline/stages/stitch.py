@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from pipeline.params import Options, Params
 from pipeline.progress import progress
 from pipeline.registry import build
 from pipeline.stages.cells import KEYS, Cell, cells, csv, groups
+from pipeline.stages.gathering import gathering
 from pipeline.stages.making import done, make
 
 BLOCK = 1024  # rows read at once
@@ -39,14 +39,6 @@ def collect(tasks: Sequence[Cell], controls: dict[str, Options], sender: str, re
     table = csv(rows(tasks, controls))
     appear(gathered, paths.stitches(sender, receiver, seed))
     write_text(paths.cells(sender, receiver, seed), table)
-
-
-def gathering(*names: object) -> Path:
-    """An empty folder for what becomes a stage's output at once."""
-    folder = paths.scratch("gathered", digest(*names))
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
 
 
 def rows(tasks: Sequence[Cell], controls: dict[str, Options]) -> Iterator[dict[str, Any]]:

@@ -38,7 +38,7 @@ def test_a_stage_depends_on_all_the_code_it_imports_and_no_other(stage: str) -> 
     assert sorted(names) == sorted(wanted)
 
 
-@pytest.mark.parametrize("stage", ["dataset", "plan", "stitch", "control", "audit", "compare", "report"])
+@pytest.mark.parametrize("stage", ["dataset", "plan", "stitch", "detect", "control", "audit", "compare", "report"])
 def test_a_stage_depends_on_the_variants_it_builds(stage: str) -> None:
     tables = {path.parent.name for path in closure(f"pipeline.stages.{stage}") if path.name == "__init__.py"} - {
         "pipeline",
@@ -46,7 +46,7 @@ def test_a_stage_depends_on_the_variants_it_builds(stage: str) -> None:
     }
     folders = {Path(dep).name if (TOP / dep).is_dir() else Path(dep).parent.name for dep in listed(stage)}
 
-    if stage in ("stitch", "control", "audit"):
+    if stage in ("stitch", "detect", "control", "audit"):
         tables -= {"models"}  # through the receiver's plan
     assert tables <= folders
 
@@ -61,6 +61,7 @@ def test_outputs_lie_where_paths_says() -> None:
         "extract": [paths.activations("M", 7, "D"), paths.statistics("M", 7, "D"), paths.unstitched("M", 7, "D")],
         "stitch": [paths.cells("S", "R", 7), paths.stitches("S", "R", 7)],
         "control": [paths.controls("R", 7)],
+        "detect": [paths.detectors("R", 7)],
         "audit": [paths.audit("S", "R", 7)],
         "compare": [paths.comparison("I")],
     }

@@ -61,6 +61,7 @@ def contents(**changes: object) -> Contents:
         "verdicts": Table("Verdicts.", ("sender", "verdict"), (("s", "open"),), 2),
         "cells": Table("Cells.", ("sender", "accuracy"), (("</table><b>", "99.00 %"),), 1),
         "networks": EMPTY,
+        "detectors": EMPTY,
         "seeds": "Seeds 0, 1.",
         "stages": EMPTY,
         "versions": EMPTY,

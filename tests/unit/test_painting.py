@@ -44,6 +44,7 @@ def study(**changes: object) -> Params:
     }
     document["seeds"], document["senders"], document["receivers"] = [0], ["hues"], ["shapes"]
     document["extract"] |= {"datasets": ["hues", "shapes"], "cuts": ["encoder"]}
+    document["detectors"], document["detection"]["auxiliary"] = {"nearest": document["detectors"]["nearest"]}, "shapes"
     document["stitch"] |= {"data": "hues", "towards": "shapes", "optimiser": "adam", "lr": 0.02, "epochs": 25}
     document["objectives"] = {"class_map": {}, "assignment": {}}
     document["controls"] = {"noise": {"radius": 0.1, "classes": None}}

@@ -23,7 +23,9 @@ RECIPE = {
     "optimiser": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 0.0001, "decay": "all", "schedule": "constant",
     "milestones": [], "warmup_epochs": 0, "epochs": 4, "batch": 128,
 }  # fmt: skip
-TABLES = ("cells", "comparisons", "control_ranks", "controls", "networks", "ranks", "similarity", "verdicts")
+TABLES = (
+    "audits", "cells", "comparisons", "control_audits", "controls", "detectors", "networks", "similarity", "verdicts"
+)  # fmt: skip
 FIGURES = {
     "swatches": {"width": 7.0, "per_class": 1, "classes": 10},
     "accuracy_by_cut": {"width": 7.0},
@@ -64,6 +66,8 @@ def study(**changes: object) -> Params:
         "stitches": {"conv1x1": {}},
         "objectives": {"task": {}, "direct": {}},
         "controls": {"random": {}, "noise": {}},
+        "detectors": {"mahalanobis": {}},
+        "detection": {"auxiliary": "correlated", "confidence": 0.95, "resamples": 100},
         "verdict": {"confidence": 0.95, "margin": 0.02},
         "ranks": {"numerical": {}},
         "similarity": {"linear_cka": {"estimator": "biased", "of": "flattened"}},
@@ -93,6 +97,7 @@ def lay_out(evidence: Evidence) -> None:
     for seed in SEEDS:
         for name, table in (("cells", evidence.controls), ("audits", evidence.control_audits)):
             write(paths.controls("digit", seed) / f"{name}.csv", where(table, seed=seed))
+        write(paths.detectors("digit", seed) / "trust.csv", where(evidence.detectors, seed=seed))
     write(paths.comparison("linear_cka"), evidence.similarity)
     for name, swatches in evidence.swatches.items():
         folder = paths.dataset(name) / "train"

@@ -341,7 +341,7 @@ def test_controls_are_stitched_as_any_sender_is() -> None:
         ("self", "task"), ("self", "direct"), ("random", "task"), ("random", "direct"), ("noise", "task")
     }  # fmt: skip
     assert all(by_itself == unstitched["accuracy"])
-    assert len(audits) == 2 * len(rows)
+    assert len(audits) == (2 * len(params.ranks) + 3 * len(params.detectors)) * len(rows)
     assert not list(paths.SCRATCH.glob("untrained/*"))  # generated, not stored
 
 

@@ -4,6 +4,7 @@ import pandas
 import pytest
 from pandas import DataFrame
 
+from pipeline.evidence import TRUST
 from pipeline.figures.base import Evidence
 from pipeline.figures.example import MODELS, example_evidence
 from pipeline.figures.tables import distinct, groups, series, summarised, where
@@ -36,6 +37,7 @@ def evidence(accuracies: dict[str, float], receiver: float = 0.9) -> Evidence:
             {"model": "r", "seed": 0, "data": "d", "measure": ["accuracy", "samples"], "value": [receiver, 1000]}
         ),
         curves=DataFrame(),
+        detectors=DataFrame([], columns=TRUST),
         similarity=DataFrame(pairs).assign(measure="cka", value=0.25),
         cuts={},
         swatches={},
@@ -51,7 +53,7 @@ def finding_of(given: Evidence) -> list[str]:
     """What is found beside the verdicts."""
     cells = cells_of(given)
     judged = verdicts(comparisons(cells, RULES), RULES.margin)
-    return finding(cells, judged, ["k"], ["cka"])[1:]
+    return finding(cells, judged, ["k"], ["cka"], [])[1:]
 
 
 def test_a_cell_stands_beside_its_receiver_its_ranks_and_its_similarity():
