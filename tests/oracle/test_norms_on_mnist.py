@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from pipeline import paths
 from pipeline.params import Params, typed_params
-from pipeline.stages import audit, compare, control, dataset, extract, plan, report, stitch, train
+from pipeline.stages import audit, compare, control, dataset, detect, extract, plan, report, stitch, train
 from pipeline.stages import cells as stage_cells
 
 DEFAULT = YAML(typ="safe").load(Path(__file__).resolve().parents[2] / "params.yaml")
@@ -83,6 +83,7 @@ def test_the_report_in_those_modes_shows_the_recalibrated_baseline_beside_the_pl
     params = study("recalibrated", "batch")
     stitched(params)
     for seed in SEEDS:
+        detect.run(params, "digit", seed)
         audit.run(params, "colour", "digit", seed)
         control.run(params, "digit", seed)
     compare.run(params, "linear_cka")

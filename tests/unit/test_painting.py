@@ -19,7 +19,20 @@ from pipeline.errors import ParamsError
 from pipeline.objectives.assignment import assigned
 from pipeline.params import Params, typed_params
 from pipeline.prepared import read_prepared
-from pipeline.stages import audit, check, compare, control, dataset, extract, making, plan, report, stitch, train
+from pipeline.stages import (
+    audit,
+    check,
+    compare,
+    control,
+    dataset,
+    detect,
+    extract,
+    making,
+    plan,
+    report,
+    stitch,
+    train,
+)
 from pipeline.stages import cells as stage_cells
 from pipeline.stages.making import loaded
 
@@ -177,6 +190,7 @@ def test_an_early_layer_stitched_back_into_the_input_paints_the_image() -> None:
 def test_the_report_shows_what_was_painted_and_holds_it_against_the_receivers_own_data() -> None:
     params = study()
     run(params)
+    detect.run(params, "shapes", 0)
     audit.run(params, "hues", "shapes", 0)
     control.run(params, "shapes", 0)
     compare.run(params, "linear_cka")

@@ -4,6 +4,7 @@ import copy
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,21 @@ from pipeline.networks import accuracy, answers, read_network
 from pipeline.norms import statistics
 from pipeline.params import Params, typed_params
 from pipeline.prepared import read_prepared
-from pipeline.stages import audit, compare, control, dataset, extract, making, pairings, plan, stitch, train
+from pipeline.stages import (
+    audit,
+    check,
+    compare,
+    control,
+    dataset,
+    detect,
+    detecting,
+    extract,
+    making,
+    pairings,
+    plan,
+    stitch,
+    train,
+)  # fmt: skip
 from pipeline.stages import cells as stage_cells
 from pipeline.store import Store
 from pipeline.weights import save_weights, weights_digest
@@ -425,3 +440,63 @@ def test_the_recipe_moves_no_closed_form(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 TINY_DIRECT = TINY["objectives"]["direct"]
+
+
+ENERGY = {
+    "pretraining": "plain", "finetuning": "plain", "margin_inside": -4.0, "margin_outside": -1.0, "weight": 0.1,
+    "temperature": 1.0, "maps": {"size": 4, "blocks": [1], "width": 4}, "tokens": {"depth": 1, "heads": 1},
+    "flat": {"depth": 1, "width": 8},
+}  # fmt: skip
+
+
+def watched() -> Params:
+    """With a detector that is trained, to tell patches from others."""
+    others = {**TINY["datasets"], "others": {**TINY["datasets"]["patches"], "categories": 5}}
+    return study(
+        datasets=others, extract__datasets=["patches", "others"], detection__auxiliary="others",
+        recipes={**TINY["recipes"], "plain": {**TINY["recipes"]["sgd"], "augment": []}},
+        detectors={**TINY["detectors"], "energy": ENERGY},
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("finished")
+def test_detectors_are_fitted_once_and_asked_by_audits(monkeypatch: pytest.MonkeyPatch) -> None:
+    params = watched()
+    dataset.run(params, "others")
+    extract.run(params, "two", 0, "others")
+    detect.run(params, "two", 0)
+    folder = paths.detectors("two", 0)
+    first = {path.name: path.read_bytes() for path in folder.iterdir()}
+    monkeypatch.setattr(detecting, "fit", lambda *_: pytest.fail("trained again"))
+    detect.run(params, "two", 0)
+    audit.run(params, "one", "two", 0)
+
+    rows = pandas.read_csv(paths.audit("one", "two", 0))
+    trust = pandas.read_csv(folder / "trust.csv")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
+    assert set(trust["measure"]) == {"held_out", "auxiliary"}
+    assert trust["value"].between(0, 1).all()
+    for name in params.detectors:
+        found = {end: rows[rows["measure"] == f"auroc_{name}{end}"]["value"].tolist() for end in ("_low", "", "_high")}
+        assert len(found[""]) == 6
+        assert all(low <= middle <= high for low, middle, high in zip(*found.values(), strict=True))
+
+
+@pytest.mark.usefixtures("finished")
+def test_what_detectors_lack_is_found_by_check() -> None:
+    at_home, unknown = watched(), watched()
+    at_home = replace(at_home, detection=replace(at_home.detection, auxiliary="patches"))
+    unknown = replace(unknown, detectors={"energy": {**ENERGY, "finetuning": "sgd"}})
+
+    assert any("it should be another dataset" in str(error) for error in check.check(at_home))
+    assert any("recipes.sgd should augment nothing" in str(error) for error in check.check(unknown))
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_network_stitched_into_itself_by_least_squares_is_not_out_of_its_distribution() -> None:
+    audit.run(study(), "two", "two", 0)
+    rows = pandas.read_csv(paths.audit("two", "two", 0)).query("objective == 'direct'")
+
+    for name in TINY["detectors"]:
+        found = rows[rows["measure"] == f"auroc_{name}"]["value"].tolist()
+        assert found == pytest.approx([0.5] * len(found), abs=0.02)
