@@ -109,7 +109,7 @@ def test_a_new_rank_runs_the_audit_and_a_new_dataset_no_network(reproduced: Chec
     ran = reproduced.repro()
 
     assert ran == {"check", "dataset@patches", "dataset@lines", "audit@one-two-0", "control@two-0", "report"}
-    assert {"kaiser", "receiver_kaiser"} < set(rows(reproduced, "ranks")["measure"])
+    assert {"kaiser", "receiver_kaiser"} < set(rows(reproduced, "audits")["measure"])
     assert "kaiser" in rows(reproduced, "cells").columns
     assert "dataset lines" in (reproduced.study / "reports/index.html").read_text()
 
@@ -163,3 +163,14 @@ def test_the_copied_files_are_all_in_the_guide() -> None:
     files = {f"pipeline/{path.parent.name}/{path.name}" for path in ADDITIONS.glob("*/*.py")}
 
     assert files == {addition.file for addition in TABLE.values()} - {"pipeline/ranks/kaiser.py"}
+
+
+def test_a_new_detector_is_asked_by_every_audit_and_no_stitch_is_made(reproduced: Checkout) -> None:
+    before = cells_done(reproduced)
+    add(reproduced, "detectors")
+
+    ran = reproduced.repro()
+
+    assert ran == {"check", "detect@two-0", "control@two-0", "audit@one-two-0", "report"}
+    assert "auroc_distant" in set(rows(reproduced, "audits")["measure"])
+    assert cells_done(reproduced) == before

@@ -6,7 +6,7 @@ from tests.pipeline.checkout import Checkout, executed
 
 ALL = {
     "check", "dataset@patches", "plan@one", "plan@two", "train@one-0", "train@two-0", "extract@one-0-patches",
-    "extract@two-0-patches", "control@two-0", "stitch@one-two-0", "audit@one-two-0", "compare@linear_cka", "report",
+    "extract@two-0-patches", "detect@two-0", "control@two-0", "stitch@one-two-0", "audit@one-two-0", "compare@linear_cka", "report",
 }  # fmt: skip
 
 
@@ -55,6 +55,7 @@ def test_a_new_seed_runs_that_seed_alone(reproduced: Checkout) -> None:
         "extract@two-1-patches",
         "stitch@one-two-1",
         "control@two-1",
+        "detect@two-1",
         "audit@one-two-1",
     }
     assert ran == new | {"check", "compare@linear_cka", "report"}
