@@ -6,7 +6,8 @@ from tests.pipeline.checkout import Checkout, executed
 
 ALL = {
     "check", "dataset@patches", "plan@one", "plan@two", "train@one-0", "train@two-0", "extract@one-0-patches",
-    "extract@two-0-patches", "detect@two-0", "control@two-0", "stitch@one-two-0", "audit@one-two-0", "compare@linear_cka", "report",
+    "extract@two-0-patches", "detect@two-0", "control@two-0", "stitch@one-two-0", "audit@one-two-0",
+    "compare@linear_cka", "report",
 }  # fmt: skip
 
 
