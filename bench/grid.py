@@ -132,12 +132,9 @@ def _grid(params: Params, objective: str, mark: float) -> Iterator[Row]:
 
 def stitched(params: Params, senders: Sequence[str]) -> None:
     """The stage, for each sender, as the command runs it: threads are counted where torch is first imported."""
-    os.environ["OMP_NUM_THREADS"] = str(params.machine.threads)
-    try:
+    with patch.dict(os.environ, OMP_NUM_THREADS=str(params.machine.threads)):
         for sender in senders:
             stitch.run(params, sender, "a", 0)
-    finally:
-        del os.environ["OMP_NUM_THREADS"]
 
 
 def _senders(params: Params) -> Iterator[Row]:

@@ -18,7 +18,6 @@ class Facts:
     range: tuple[float, float]
     symmetric: bool
     invariant_to: frozenset[str]  # of rotation, translation, scaling, invertible linear
-    equal_widths: bool = False  # needed of the two layers
 
 
 class Index(ABC):
