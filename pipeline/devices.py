@@ -40,4 +40,5 @@ def _make_deterministic() -> None:
     # cuBLAS is deterministic only with a fixed workspace, which it reads from this variable at its first call.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     # Some layers have no deterministic backward pass on CUDA (adaptive pooling, for one): they warn, and run.
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    # This spelling of use_deterministic_algorithms leaves torch.compile unimported, a second of every stage.
+    torch.set_deterministic_debug_mode("warn")

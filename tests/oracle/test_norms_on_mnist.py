@@ -21,6 +21,7 @@ NAMES = ("digit", "colour")
 def study(sender_bn: str, receiver_bn: str = "eval") -> Params:
     """Colour into Digit on correlated data, as the default study has it, with MNIST's own digits."""
     document = copy.deepcopy(DEFAULT)
+    document["machine"]["slots"] = 1
     source = {"kind": "mnist", "files": "official", "limit": {"train": 2000, "test": 1000}}
     for name in document["datasets"]:
         document["datasets"][name]["source"] = source

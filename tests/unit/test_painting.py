@@ -43,6 +43,7 @@ DEFAULT = YAML(typ="safe").load(TOP / "params.yaml")
 def study(**changes: object) -> Params:
     """An autoencoder of coloured digits stitched into one of grey digits, at their bottlenecks."""
     document = copy.deepcopy(DEFAULT)
+    document["machine"]["slots"] = 1
     document["root"] = str(TOP)
     source = {"kind": "digits", "size": 16, "train_fraction": 0.8}
     document["datasets"] = {
