@@ -18,7 +18,7 @@ _DIGITS = 6  # of what is written; beyond these machines differ
 def cell_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
     """One row a cell, with all that a stitched accuracy must not be shown without.
 
-    After KEYS come accuracy, unstitched (the receiver's own, on the same data), difference, what else
+    After KEYS come accuracy, unstitched (the receiver's own, on what it is stitched towards), difference, what else
     it is held against (`verdicts.BASELINES`), the other measures of the cell, each rank beside the
     receiver's, and each similarity from the sender's layer to the receiver's. `own` is the dataset
     that each model learnt. A control that an objective cannot have is empty there.
@@ -124,11 +124,16 @@ def points(share: float) -> str:
 
 
 def finding(
-    cells: DataFrame, judged: DataFrame, ranks: Iterable[str], indices: Iterable[str], detectors: Iterable[str]
+    cells: DataFrame,
+    home: str,
+    judged: DataFrame,
+    ranks: Iterable[str],
+    indices: Iterable[str],
+    detectors: Iterable[str],
 ) -> list[str]:
     """What was found, a paragraph each: verdicts, what they were found beside, what follows from them."""
     reached = chosen(cells, reaches(cells))
-    return [_judged(judged), _counts(cells), *_besides(reached, ranks, indices, detectors), _meaning(reached)]
+    return [_judged(judged), _counts(cells, home), *_besides(reached, ranks, indices, detectors), _meaning(reached)]
 
 
 def _judged(judged: DataFrame) -> str:
@@ -148,11 +153,12 @@ def _judged_by(receiver: str, objective: str, rows: DataFrame) -> str:
 _EMPTY = {"noise": "clustered noise", "random": "an untrained sender", "probe": "a linear probe of the sender alone"}
 
 
-def _counts(cells: DataFrame) -> str:
+def _counts(cells: DataFrame, home: str) -> str:
     data = distinct(cells, "data")[0]
+    there = "the same images" if data == home else f"those of {home}, its own"
     text = (
         f"{_of(cells)} cells classify the test images of {data} at least as well as their receiver does "
-        f"unstitched on the same images. By objective: {_by(cells, 'objective')}. By sender: {_by(cells, 'sender')}."
+        f"unstitched on {there}. By objective: {_by(cells, 'objective')}. By sender: {_by(cells, 'sender')}."
     )
     own = chosen(cells, cells["sender"] == cells["receiver"])
     return text if own.empty else f"{text} Of the cells that stitch a network into itself, a control, {_of(own)} do."

@@ -20,9 +20,9 @@ OWN_SPREAD = 5  # seeds from which on each cell's own spread is known well enoug
 
 # What a cell is held against, by its column in the table of cells, and how the page calls it.
 BASELINES = {
-    "unstitched": "the receiver, unstitched, on the same data",
+    "unstitched": "the receiver, unstitched, on the data it is stitched towards",
     "own": "the receiver, unstitched, on its own data",
-    "recalibrated": "the receiver, unstitched, its BatchNorms recalibrated on the same data",
+    "recalibrated": "the receiver, unstitched, its BatchNorms recalibrated on that data",
     "self": "the receiver stitched into itself",
     "random": "an untrained network stitched into the receiver",
     "noise": "clustered noise stitched into the receiver",

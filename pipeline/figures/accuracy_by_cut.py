@@ -18,7 +18,7 @@ class AccuracyByCut(Figure):
     """Test accuracy of each stitched network, by the cut it is stitched at, one line a sender.
 
     Lines are means and bands the full range of results; each mark is one cell. The dashed line is
-    the receiver as it was trained, unstitched, on the same data. Dotted lines are controls, stitched
+    the receiver as it was trained, unstitched, on the data it is stitched towards. Dotted lines are controls, stitched
     in the senders' place: where noise or an untrained network does as well, the stitch says nothing
     of what senders learnt. Each panel has a scale of its own. Accuracy at or above the dashed line
     says that the receiver's tail can be made to classify what the sender gives; it does not say

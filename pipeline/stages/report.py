@@ -124,7 +124,7 @@ def _contents(
     rows["similarity"] = evidence.similarity
     return Contents(
         study=params.study,
-        finding=finding(cells, judged, params.ranks, params.similarity, params.detectors),
+        finding=finding(cells, evidence.home, judged, params.ranks, params.similarity, params.detectors),
         pictures=pictures,
         verdicts=_shown_verdicts(cells, held, judged, params),
         cells=_shown_cells(cells, params),

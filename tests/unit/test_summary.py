@@ -53,7 +53,17 @@ def finding_of(given: Evidence) -> list[str]:
     """What is found beside the verdicts."""
     cells = cells_of(given)
     judged = verdicts(comparisons(cells, RULES), RULES.margin)
-    return finding(cells, judged, ["k"], ["cka"], [])[1:]
+    return finding(cells, "d", judged, ["k"], ["cka"], [])[1:]
+
+
+def test_a_receiver_of_other_data_is_not_said_to_classify_the_same_images():
+    cells = cells_of(evidence({"s": 0.95}))
+    judged = verdicts(comparisons(cells, RULES), RULES.margin)
+
+    same, other = (finding(cells, home, judged, ["k"], ["cka"], [])[1] for home in ("d", "e"))
+
+    assert "unstitched on the same images." in same
+    assert "unstitched on those of e, its own." in other
 
 
 def test_a_cell_stands_beside_its_receiver_its_ranks_and_its_similarity():
