@@ -17,12 +17,15 @@ from pipeline.figures.base import SWATCH_CLASSES, SWATCHES, Evidence, Place
 from pipeline.figures.tables import distinct, where
 from pipeline.params import Params
 
+_BAR = ["detector", "low", "high", "own", "stitched"]
 CELL = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective", "measure", "value"]
 NETWORK = ["model", "seed", "data", "measure", "value"]
 PAIR = ["data", "model", "seed", "cut", "other_model", "other_seed", "other_cut", "measure", "value"]
+BARS = ["sender", "receiver", "seed", "objective", "sender_cut", "receiver_cut", *_BAR]
 TRUST = ["receiver", "seed", "cut", "detector", "measure", "value"]
 _CURVE = ["epoch", "rate", "loss"]
 _NUMBERS = {"seed": int, "other_seed": int, "epoch": int, "rate": float, "loss": float, "value": float}
+_NUMBERS |= {"low": float, "high": float, "own": int, "stitched": int}
 
 
 def read_evidence(params: Params) -> Evidence:
@@ -33,9 +36,10 @@ def read_evidence(params: Params) -> Evidence:
     paintings = dict(_paintings(params, cells))
     return Evidence(
         cells=cells,
-        audits=_all(CELL, (paths.audit(*pair) for pair in pairs)),
+        audits=_all(CELL, (paths.audit(*pair) / "rows.csv" for pair in pairs)),
         controls=_controls(params, "cells"),
         control_audits=_controls(params, "audits"),
+        bars=_bars(params, pairs),
         networks=_accuracies(params),
         curves=pandas.concat(_curves(params), ignore_index=True),
         similarity=similarity,
@@ -104,6 +108,12 @@ def _all(columns: list[str], files: Iterable[Path]) -> DataFrame:
 def _controls(params: Params, kind: str) -> DataFrame:
     receivers = product(params.receivers, params.seeds)
     return _all(CELL, (paths.controls(*receiver) / f"{kind}.csv" for receiver in receivers))
+
+
+def _bars(params: Params, pairs: list[tuple[str, str, int]]) -> DataFrame:
+    receivers = product(params.receivers, params.seeds)
+    folders = [*(paths.audit(*pair) for pair in pairs), *(paths.controls(*receiver) for receiver in receivers)]
+    return _all(BARS, (folder / "bars.csv" for folder in folders))
 
 
 def _accuracies(params: Params) -> DataFrame:

@@ -177,10 +177,14 @@ class Verdicts:
 
     confidence: float  # of every interval
     margin: float  # a difference of accuracy that is none
+    auroc: float  # above which a detector tells stitched activations from the receiver's own
+    rank_ratio: float  # to the receiver's own rank, above which, or below one over which, a rank is another
 
     def __post_init__(self) -> None:
         _require(0.5 <= self.confidence < 1, f"confidence: is {self.confidence:g}; it should be from 0.5 to below 1")
         _require(0 <= self.margin < 1, f"margin: is {self.margin:g}; it should be from 0 to below 1")
+        _require(0.5 <= self.auroc < 1, f"auroc: is {self.auroc:g}; it should be from 0.5 to below 1")
+        _require(self.rank_ratio >= 1, f"rank_ratio: is {self.rank_ratio:g}; it should be 1 or more")
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def cells(sender: str, receiver: str, seed: int) -> Path:
 
 
 def audit(sender: str, receiver: str, seed: int) -> Path:
-    return AUDITS / sender / receiver / f"{seed}.csv"
+    return AUDITS / sender / receiver / str(seed)
 
 
 def controls(receiver: str, seed: int) -> Path:

@@ -12,10 +12,10 @@ import numpy as np
 from pandas import DataFrame
 from scipy import stats
 
+from pipeline.departures import PAIR
 from pipeline.figures.tables import chosen, groups, series
 from pipeline.params import Verdicts
 
-PAIR = ["receiver", "objective", "sender", "sender_cut", "receiver_cut"]
 OWN_SPREAD = 5  # seeds from which on each cell's own spread is known well enough
 
 # What a cell is held against, by its column in the table of cells, and how the page calls it.
@@ -40,9 +40,12 @@ SHORT = {  # all but the first, on which the verdict rests
 # of a stitch that was found without them.
 EMPTY = ("random", "noise", "probe")
 
-NOT, OPEN, UNINFORMATIVE, COMPATIBLE = "not compatible", "open", "uninformative", "compatible"
+NOT, OPEN, UNINFORMATIVE, FOREIGN, COMPATIBLE = "not compatible", "open", "uninformative", "foreign", "compatible"
 MEANINGS = {
-    COMPATIBLE: "reaches the receiver’s own accuracy, and is better than every empty control",
+    COMPATIBLE: "reaches the receiver’s own accuracy, and is better than every empty control, with activations that no "
+    "detector tells from the receiver’s own, of no other rank",
+    FOREIGN: "reaches the receiver’s own accuracy, and is better than every empty control, but with activations unlike "
+    "the receiver’s own",
     UNINFORMATIVE: "reaches the receiver’s own accuracy, and an empty control does as well as it",
     OPEN: "too few seeds or images to tell whether it reaches the receiver’s own accuracy",
     NOT: "stays below the receiver’s own accuracy",
@@ -131,8 +134,12 @@ def outcome(low: float, high: float, margin: float) -> str:
     return "below" if high < -margin else OPEN
 
 
-def verdicts(held: DataFrame, margin: float) -> DataFrame:
-    """One row for each PAIR: verdict, as_well (the empty controls that do as well), by_recalibration, words."""
+def verdicts(held: DataFrame, departed: DataFrame, margin: float) -> DataFrame:
+    """One row for each PAIR: verdict, as_well (the empty controls that do as well), by_recalibration, words.
+
+    Then the columns of `departed`, which has a row for each PAIR too.
+    """
+    departs = {pair: str(found["departs"].iloc[0]) for pair, found in groups(departed, *PAIR)}
     rows = []
     for pair, found in groups(held, *PAIR):
         by: dict[Any, dict[Any, Any]] = found.set_index("baseline").to_dict("index")
@@ -141,19 +148,22 @@ def verdicts(held: DataFrame, margin: float) -> DataFrame:
         as_well = [name for name, against in empty.items() if against["high"] <= margin]
         unsure = [name for name, against in empty.items() if against["low"] <= margin < against["high"]]
         share = by_recalibration(by)
-        verdict = _verdict(by["unstitched"]["outcome"], as_well, unsure, bool(empty))
-        text = _words(verdict, as_well, unsure, share) if empty or verdict != OPEN else UNCONTROLLED
+        verdict = _verdict(by["unstitched"]["outcome"], as_well, unsure, bool(empty), bool(departs[pair]))
+        text = _words(verdict, as_well, unsure, share, departs[pair]) if empty or verdict != OPEN else UNCONTROLLED
         rows.append([*pair, verdict, " ".join(as_well), share, text])
     table = DataFrame(rows, columns=[*PAIR, "verdict", "as_well", "by_recalibration", "words"])
-    return table.astype({"by_recalibration": float})  # empty where there is no gain
+    table = table.astype({"by_recalibration": float})  # empty where there is no gain
+    return table.merge(departed, how="left", validate="one_to_one")
 
 
-def _verdict(against_receiver: str, as_well: list[str], unsure: list[str], controlled: bool) -> str:
+def _verdict(against_receiver: str, as_well: list[str], unsure: list[str], controlled: bool, departs: bool) -> str:
     if against_receiver in ("below", OPEN):
         return NOT if against_receiver == "below" else OPEN
     if as_well:
         return UNINFORMATIVE
-    return OPEN if unsure or not controlled else COMPATIBLE
+    if unsure or not controlled:
+        return OPEN
+    return FOREIGN if departs else COMPATIBLE
 
 
 def by_recalibration(by: dict[Any, dict[Any, Any]]) -> float | None:
@@ -167,12 +177,14 @@ def by_recalibration(by: dict[Any, dict[Any, Any]]) -> float | None:
     return max(0.0, brought / by["unstitched"]["difference"])
 
 
-def _words(verdict: str, as_well: list[str], unsure: list[str], share: float | None) -> str:
+def _words(verdict: str, as_well: list[str], unsure: list[str], share: float | None, departs: str) -> str:
     said = [MEANINGS[verdict]]
     if verdict == UNINFORMATIVE:
         said = [f"{said[0]}: {', '.join(BASELINES[name] for name in as_well)}"]
     if verdict == OPEN and unsure:
         said = [f"cannot be told from {', '.join(BASELINES[name] for name in unsure)}"]
+    if departs:
+        said.append(departs)
     if share:
         said.append(f"recalibrating BatchNorm alone brings {100 * share:.0f} % of the gain")
     return "; ".join(said)

@@ -6,5 +6,6 @@ FIGURES = {
     "learning_curves": "pipeline.figures.learning_curves:LearningCurves",
     "paintings": "pipeline.figures.paintings:Paintings",
     "rank_by_cut": "pipeline.figures.rank_by_cut:RankByCut",
+    "scores_by_cut": "pipeline.figures.scores_by_cut:ScoresByCut",
     "swatches": "pipeline.figures.swatches:Swatches",
 }

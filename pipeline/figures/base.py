@@ -25,8 +25,11 @@ class Evidence:
 
     cells       sender receiver seed data sender_cut receiver_cut map objective measure value
     audits      as cells; measure is a rank's name, or the same with `receiver_` before it for the
-                receiver's own representation at the same place; or auroc_ and a detector's name, of the
-                stitched activations over the receiver's own, and the same with _low and _high
+                receiver's own representation at the same place; or distance, to those; or what a detector tells
+                of the stitched activations and the receiver's own: auroc_, the same with _low and _high after it,
+                average_precision_ or fpr_at_95_, and its name
+    bars        sender receiver seed objective sender_cut receiver_cut detector low high own stitched; how many of
+                the receiver's own test samples, and of stitched ones, the detector scores from low to high
     detectors   receiver seed cut detector measure value; how far each can be trusted
     controls, control_audits  the same of the receivers' controls; sender is a control's name
     networks    model seed data measure value; accuracy of each whole network, unstitched, and its
@@ -46,6 +49,7 @@ class Evidence:
     audits: DataFrame
     controls: DataFrame
     control_audits: DataFrame
+    bars: DataFrame
     networks: DataFrame
     curves: DataFrame
     similarity: DataFrame

@@ -14,6 +14,8 @@ SEEDS = (0, 1)
 _KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective", "measure", "value"]
 _NETWORK = ["model", "seed", "data", "measure", "value"]
 _TRUST = ["receiver", "seed", "cut", "detector", "measure", "value"]
+_BARS = ["sender", "receiver", "seed", "objective", "sender_cut", "receiver_cut", "detector", "low", "high", "own"]
+_BARS += ["stitched"]
 _CURVE = ["model", "seed", "epoch", "rate", "loss"]
 _PAIR = ["data", "model", "seed", "cut", "other_model", "other_seed", "other_cut", "measure", "value"]
 
@@ -26,6 +28,7 @@ def example_evidence() -> Evidence:
         audits=DataFrame(_audits(chance), columns=_KEYS),
         controls=DataFrame(_controls(), columns=_KEYS),
         control_audits=DataFrame([], columns=_KEYS),
+        bars=DataFrame(_bars(chance), columns=_BARS),
         networks=DataFrame(_networks(chance), columns=_NETWORK),
         curves=DataFrame(_curves(chance), columns=_CURVE),
         similarity=DataFrame(_similarity(chance), columns=_PAIR),
@@ -84,6 +87,20 @@ def _audits(chance: np.random.Generator) -> list[tuple]:
         rows += [
             (*place, f"auroc_mahalanobis{end}", auroc + by) for end, by in (("", 0), ("_low", -0.02), ("_high", 0.02))
         ]
+    return rows
+
+
+def _bars(chance: np.random.Generator) -> list[tuple]:
+    """Scores of the controls too; the noise's lie far out."""
+    rows = []
+    for name, how in [*product(MODELS, ("task", "direct")), ("noise", "task")]:
+        for seed, cut in product(SEEDS, CUTS):
+            own = np.exp(chance.standard_normal(360))
+            stitched = np.exp(chance.standard_normal(360) + (4 if name == "noise" else MODELS.index(name) / 2))
+            edges = np.geomspace(min(own.min(), stitched.min()), max(own.max(), stitched.max()), 17)
+            counts = (np.histogram(side, edges)[0] for side in (own, stitched))
+            place = (name, "digit", seed, how, cut, cut, "mahalanobis")
+            rows += [(*place, *bar) for bar in zip(edges, edges[1:], *counts, strict=False)]
     return rows
 
 

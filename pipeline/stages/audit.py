@@ -1,24 +1,27 @@
-"""Stitched representations → what can be said of them beside their accuracy: ranks, and how far they lie outside.
+"""Stitched representations → what can be said of them beside their accuracy: ranks, distance, how far they lie outside.
 
 Ranks are taken of what the receiver's first layer makes of the stitched activations, on the test split, and
 of what it makes of the receiver's own. The receiver's detectors score the stitched activations themselves.
 """
 
 import copy
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import pandas
 import torch
 from torch import nn
 
 from pipeline import paths
 from pipeline.arrays import Activations, Held, Spectrum
-from pipeline.atomic import write_text
+from pipeline.atomic import appear, write_text
 from pipeline.devices import choose
 from pipeline.norms import expect, statistics
-from pipeline.params import Labelling, Params
+from pipeline.params import Detection, Labelling, Params
 from pipeline.progress import progress
 from pipeline.ranks import RANKS
 from pipeline.ranks.base import Rank
@@ -27,25 +30,72 @@ from pipeline.registry import build
 from pipeline.relabelling import relabelled
 from pipeline.spectra import spectrum
 from pipeline.stages.cells import KEYS, Cell, cells, csv, kept, own_activations, receiving, receiving_store
-from pipeline.stages.detecting import Judges
+from pipeline.stages.gathering import gathering
+from pipeline.stages.judging import BARS, Judged, Judges, bars, measures
 from pipeline.stages.making import TEST_BATCH, Parts, loaded
 
 
+class Audit(NamedTuple):
+    """Of one cell: what its detectors were told, and its other numbers."""
+
+    cell: Cell
+    numbers: list[tuple[str, float]]
+    judged: list[Judged]
+
+
 def run(params: Params, sender: str, receiver: str, seed: int) -> None:
+    tasks = cells(params, sender, receiver, seed)
+    audits = audited(progress(tasks, len(tasks), f"audit {sender}", "cells"), params, receiver, seed)
+    folder = gathering("audit", sender, receiver, seed)
+    write(audits, params.detection, folder / "rows.csv", folder / "bars.csv")
+    appear(folder, paths.audit(sender, receiver, seed))
+
+
+def audited(tasks: Iterable[Cell], params: Params, receiver: str, seed: int) -> list[Audit]:
     ranks = {name: build(f"ranks.{name}", RANKS, name, options) for name, options in params.ranks.items()}
-    tasks, judges = cells(params, sender, receiver, seed), Judges(params, receiver, seed)
-    audited = progress(tasks, len(tasks), f"audit {sender}", "cells")
-    write_text(paths.audit(sender, receiver, seed), csv(row for task in audited for row in audit(task, ranks, judges)))
+    judges = Judges(params, receiver, seed)
+    return [_audited(cell, ranks, judges) for cell in tasks]
 
 
-def audit(cell: Cell, ranks: dict[str, Rank], judges: Judges) -> Iterator[dict[str, Any]]:
+def write(audits: Iterable[Audit], options: Detection, numbers: Path, drawn: Path) -> None:
+    """Two tables: a row a cell and measure, and a row a cell, detector and bin of its scores."""
+    rows, heights = [], []
+    for cell, values, judged in audits:
+        key = dict(zip(KEYS, cell.names(), strict=True))
+        found = [*values, *(row for each in judged for row in measures(each, options))]
+        rows += [{**key, "measure": measure, "value": value} for measure, value in found]
+        heights += [{**key, **bar} for each in judged for bar in bars(each)]
+    write_text(numbers, csv(rows))
+    write_text(drawn, pandas.DataFrame(heights, columns=[*KEYS, *BARS]).to_csv(index=False))
+
+
+def _audited(cell: Cell, ranks: dict[str, Rank], judges: Judges) -> Audit:
     device = choose(cell.device)
     parts = loaded(cell, device)
     stitched = Held(through(parts.stitch, parts.given(cell, device), device))
     spectra = {"": _seen(cell, parts, stitched, device), "receiver_": _own(cell)}
-    measures = [(prefix + name, rank(values)) for name, rank in ranks.items() for prefix, values in spectra.items()]
-    for measure, value in [*measures, *judges.measures(cell.receiver_cut, stitched)]:
-        yield {**dict(zip(KEYS, cell.names(), strict=True)), "measure": measure, "value": value}
+    numbers = [(prefix + name, rank(values)) for name, rank in ranks.items() for prefix, values in spectra.items()]
+    if cell.paired():
+        own = cell.target().rows("test", cell.receiver_cut)
+        numbers.append(("distance", distance(stitched, own, cell.memory // 2)))
+    return Audit(cell, numbers, judges(cell.receiver_cut, stitched))
+
+
+def distance(stitched: Activations, own: Activations, memory: int) -> float:
+    """Between paired activations, squared and summed, over the own ones' around their mean.
+
+    0 where they are the same; 1 is as far as giving their mean alone. Not a number where the own never vary.
+    """
+    samples = own.shape[0]
+    size = max(1, memory // (4 * 8 * int(np.prod(own.shape[1:]))))
+    parts = [slice(start, min(start + size, samples)) for start in range(0, samples, size)]
+    mean = sum(own.read(part.start, part.stop).sum(0, dtype=np.float64) for part in parts) / samples
+    apart, spread = 0.0, 0.0
+    for part in parts:
+        wanted = own.read(part.start, part.stop).astype(np.float64)
+        apart += float(np.square(stitched.read(part.start, part.stop) - wanted).sum())
+        spread += float(np.square(wanted - mean).sum())
+    return apart / spread if spread else math.nan
 
 
 def _seen(cell: Cell, parts: Parts, stitched: Activations, device: torch.device) -> Spectrum:

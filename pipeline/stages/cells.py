@@ -122,6 +122,10 @@ class Cell:
     def held_source(self) -> Sender:
         return _store(self.sender, self.seed, self.data, kept(self.options.sender_bn))
 
+    def paired(self) -> bool:
+        """Whether the receiver has activations of its own for the sender's samples."""
+        return self.towards == self.data
+
     def online(self) -> bool:
         """Whether the sender runs beside the stitch while that is trained, for its statistics are the batch's."""
         return self.options.sender_bn == "batch"
@@ -201,7 +205,7 @@ def known(cell: AnyCell) -> AnyCell:
     if wrong := problem(objective, cell.stitch(), 2 * cell.memory):
         pair = f"{cell.sender}/{cell.sender_cut} to {cell.receiver}/{cell.receiver_cut}"
         raise ParamsError(f"objectives.{cell.objective}: {pair}: {wrong}")
-    if objective.paired and cell.towards != cell.data:
+    if objective.paired and not cell.paired():
         raise ParamsError(
             f"objectives.{cell.objective}: needs the receiver's activations on the sender's samples; "
             f"set stitch.towards to {cell.data}, or leave it out"

@@ -17,15 +17,13 @@ from pipeline.engine import run as run_tasks
 from pipeline.networks import read_plan
 from pipeline.norms import recalibrated
 from pipeline.objectives import OBJECTIVES
-from pipeline.params import Extraction, Options, Params
+from pipeline.params import Extraction, Params
 from pipeline.prepared import read_prepared
 from pipeline.progress import progress
 from pipeline.randomness import seed_for
-from pipeline.ranks import RANKS
 from pipeline.registry import build
-from pipeline.stages.audit import audit
+from pipeline.stages import audit
 from pipeline.stages.cells import Cell, csv, groups, kept, known, origin, own_activations, planned
-from pipeline.stages.detecting import Judges
 from pipeline.stages.extract import inputs, store
 from pipeline.stages.gathering import gathering
 from pipeline.stages.making import done, make
@@ -44,6 +42,9 @@ class ControlCell(Cell):
     def held_source(self) -> Sender:
         return _sender(self)
 
+    def paired(self) -> bool:
+        return super().paired() and self.control.paired
+
     def online(self) -> bool:
         return False  # an untrained network is recalibrated instead; the others have no statistics
 
@@ -61,10 +62,12 @@ def run(params: Params, receiver: str, seed: int) -> None:
     _opened.cache_clear()
     tasks = [cell for name in senders(params) for cell in cells(params, name, receiver, seed)]
     run_tasks(groups(tasks), make, done, params.machine.slots, f"controls of {receiver}, seed {seed}")
-    ranks = {name: build(f"ranks.{name}", RANKS, name, options) for name, options in params.ranks.items()}
-    judges = Judges(params, receiver, seed)
-    audited = progress(tasks, len(tasks), f"audit controls of {receiver}", "cells")
-    write(tasks, [row for cell in audited for row in audit(cell, ranks, judges)], params.controls, receiver, seed)
+    shown = progress(tasks, len(tasks), f"audit controls of {receiver}", "cells")
+    audits = audit.audited(shown, params, receiver, seed)
+    folder = gathering("control", receiver, seed)
+    write_text(folder / "cells.csv", csv(rows(tasks, params.controls)))
+    audit.write(audits, params.detection, folder / "audits.csv", folder / "bars.csv")
+    appear(folder, paths.controls(receiver, seed))
     shutil.rmtree(_untrained_folder(receiver, seed), ignore_errors=True)
 
 
@@ -122,12 +125,3 @@ def _opened(folder: Path) -> Store:
 
 def _untrained_folder(receiver: str, seed: int) -> Path:
     return paths.scratch("untrained", f"{receiver}-{seed}")
-
-
-def write(
-    tasks: list[ControlCell], audits: list[dict[str, Any]], controls: dict[str, Options], receiver: str, seed: int
-) -> None:
-    gathered = gathering("control", receiver, seed)
-    write_text(gathered / "cells.csv", csv(rows(tasks, controls)))
-    write_text(gathered / "audits.csv", csv(audits))
-    appear(gathered, paths.controls(receiver, seed))

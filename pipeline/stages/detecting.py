@@ -1,6 +1,6 @@
-"""A receiver's detectors at its cuts: fitted by the `detect` stage, asked by audits."""
+"""A receiver's detectors at its cuts, fitted."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,12 +24,9 @@ from pipeline.randomness import seed_for
 from pipeline.reading import batches_of
 from pipeline.registry import build
 from pipeline.relabelling import relabelled
-from pipeline.separation import Scores, auroc, auroc_interval
 from pipeline.stages.cells import kept, own_activations, receiving
 from pipeline.training import fit
 from pipeline.weights import read, save_tensors
-
-_DRAWN = 0  # the seed of resamples: the same for all, so that they differ by their scores alone
 
 
 @dataclass(frozen=True)
@@ -131,29 +128,3 @@ class Watch:
 
 def file_of(name: str, cut: str) -> str:
     return f"{name}--{cut}.safetensors"
-
-
-class Judges:
-    """All detectors of a receiver, asked cut by cut; those of one cut are held."""
-
-    def __init__(self, params: Params, receiver: str, seed: int) -> None:
-        self._watch, self._options = Watch(params, receiver, seed, paths.detectors(receiver, seed)), params.detection
-        self._cut = ""
-        self._judges: dict[str, tuple[Fitted, Scores]] = {}
-
-    def measures(self, cut: str, stitched: Activations) -> Iterator[tuple[str, float]]:
-        """AUROCs of the stitched over the receiver's own, and what they lie between."""
-        if cut != self._cut:
-            judges = {name: self._watch.fitted(cut, name) for name in self._watch.detectors}
-            inside = self._watch.inside(cut)
-            self._judges = {name: (judge, judge.scores(inside)) for name, judge in judges.items()}
-            self._cut = cut
-        for name, (judge, inside) in self._judges.items():
-            outside = judge.scores(stitched)
-            interval = auroc_interval(inside, outside, self._options.confidence, self._options.resamples, _DRAWN)
-            yield from zip(columns(name), (auroc(inside, outside), *interval), strict=True)
-
-
-def columns(name: str) -> tuple[str, str, str]:
-    """Of a detector's AUROC, stitched over own, and its interval."""
-    return f"auroc_{name}", f"auroc_{name}_low", f"auroc_{name}_high"

@@ -9,6 +9,7 @@ from pathlib import Path
 from pandas import DataFrame
 
 from pipeline import journal, page, paths
+from pipeline.departures import departures
 from pipeline.evidence import read_evidence
 from pipeline.figures import FIGURES
 from pipeline.figures.base import Evidence, Figure
@@ -20,17 +21,7 @@ from pipeline.provenance import digest_table, stage_table, version_table
 from pipeline.registry import build
 from pipeline.summary import KEYS, accuracy_plot, auroc_of, cell_table, finding, metrics, network_table, verdict_table
 from pipeline.tidying import tidy
-from pipeline.verdicts import (
-    COMPATIBLE,
-    MEANINGS,
-    NOT,
-    OPEN,
-    PAIR,
-    SHORT,
-    UNINFORMATIVE,
-    comparisons,
-    verdicts,
-)
+from pipeline.verdicts import MEANINGS, PAIR, SHORT, comparisons, verdicts
 
 _UNFINISHED = ".unfinished"
 
@@ -47,7 +38,8 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
     own = {name: model.dataset for name, model in params.models.items()}
     cells = cell_table(evidence, own)
     held = comparisons(cells, params.verdict)
-    judged = verdicts(held, params.verdict.margin)
+    departed = departures(cells, params.ranks, params.detectors, params.verdict)
+    judged = verdicts(held, departed, params.verdict.margin)
     drawn = {name: rendered(figure, evidence) for name, figure in figures.items()}
     pictures = [picture(name, figure, drawn[name]["svg"]) for name, figure in figures.items()]
     numbers = metrics(cells, params.similarity)
@@ -149,19 +141,29 @@ def _shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params
     there = distinct(held, "baseline")
     columns |= {f"over_{name}": (f"points over {SHORT[name]}", page.points) for name in SHORT if name in there}
     columns |= {"by_recalibration": ("share of the gain by recalibration", page.share)}
+    columns |= {"outside": ("out of distribution by", _named)} if params.detectors else {}
     columns |= {rank: (f"{words(rank)} rank, over the receiver’s", page.ratio) for rank in params.ranks}
+    columns |= {"distance": ("distance to the receiver’s own", page.ratio)} if "distance" in cells else {}
     columns |= {index: (words(index), page.similarity) for index in params.similarity}
     columns |= {auroc_of(name): (f"AUROC over own, {words(name)}", page.similarity) for name in params.detectors}
     rules = params.verdict
+    said = ". ".join(f"{name.capitalize()}: {meaning}" for name, meaning in MEANINGS.items())
     caption = (
         f"Each row is a stitch ({words(params.stitch.map)}), its numbers means over {len(params.seeds)} seeds. "
-        f"Compatible: {MEANINGS[COMPATIBLE]}. Uninformative: {MEANINGS[UNINFORMATIVE]}. Open: {MEANINGS[OPEN]}. Not "
-        f"compatible: {MEANINGS[NOT]}. Intervals hold {100 * rules.confidence:g} % of the time; a difference within "
-        f"{100 * rules.margin:g} points is none. A compatible stitch is still no evidence that the two networks carry "
-        "the same information."
+        f"{said}. Intervals hold {100 * rules.confidence:g} % of the time; a difference within {100 * rules.margin:g} "
+        "points is none. Activations are out of distribution by a detector where the interval of its AUROC over the "
+        f"receiver’s own lies above {rules.auroc:g} in every seed; a rank is another where it is {rules.rank_ratio:g} "
+        "times the receiver’s own, or more, or that much less, in every seed. A distance is of squares, over the "
+        "receiver’s own spread: 0 where the two are the same, 1 as far as the mean alone. A compatible stitch is still "
+        "no evidence that the two networks carry the same information."
     )
-    rows = verdict_table(cells, held, judged, params.ranks, [*params.similarity, *map(auroc_of, params.detectors)])
+    means = [*params.similarity, *map(auroc_of, params.detectors), *({"distance"} & {*cells})]
+    rows = verdict_table(cells, held, judged, params.ranks, means)
     return table(caption, rows, columns, keys=list(columns).index("accuracy"))
+
+
+def _named(names: str) -> str:
+    return ", ".join(map(words, names.split())) or "none"
 
 
 def _shown_cells(cells: DataFrame, params: Params) -> Table:
@@ -175,6 +177,7 @@ def _shown_cells(cells: DataFrame, params: Params) -> Table:
     for rank in params.ranks:
         columns |= {rank: (f"{words(rank)} rank, stitched", page.number)}
         columns |= {f"receiver_{rank}": (f"{words(rank)} rank, receiver unstitched", page.number)}
+    columns |= {"distance": ("distance to the receiver’s own", page.ratio)} if "distance" in cells else {}
     columns |= {index: (f"{words(index)}, sender to receiver", page.similarity) for index in params.similarity}
     columns |= {
         auroc_of(name): (f"AUROC of the stitched over the receiver’s own, {words(name)}", page.similarity)

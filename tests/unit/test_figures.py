@@ -25,6 +25,7 @@ OPTIONS: dict[str, dict[str, object]] = {
     "cka": {"width": 7.5, "index": "linear_cka"},
     "learning_curves": {"width": 6.0, "scale": "log"},
     "rank_by_cut": {"width": 7.0, "rank": "numerical", "scale": "linear"},
+    "scores_by_cut": {"width": 7.0, "detector": "mahalanobis"},
     "swatches": {"width": 7.0, "per_class": 2, "classes": 10},
 }
 

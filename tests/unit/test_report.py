@@ -30,6 +30,7 @@ FIGURES = {
     "swatches": {"width": 7.0, "per_class": 1, "classes": 10},
     "accuracy_by_cut": {"width": 7.0},
     "rank_by_cut": {"width": 7.0, "rank": "numerical", "scale": "linear"},
+    "scores_by_cut": {"width": 7.0, "detector": "mahalanobis"},
     "cka": {"width": 7.5, "index": "linear_cka"},
     "learning_curves": {"width": 6.0, "scale": "log"},
 }
@@ -68,7 +69,7 @@ def study(**changes: object) -> Params:
         "controls": {"random": {}, "noise": {}},
         "detectors": {"mahalanobis": {}},
         "detection": {"auxiliary": "correlated", "confidence": 0.95, "resamples": 100},
-        "verdict": {"confidence": 0.95, "margin": 0.02},
+        "verdict": {"confidence": 0.95, "margin": 0.02, "auroc": 0.75, "rank_ratio": 1.5},
         "ranks": {"numerical": {}},
         "similarity": {"linear_cka": {"estimator": "biased", "of": "flattened"}},
         "figures": FIGURES,
@@ -85,8 +86,9 @@ def lay_out(evidence: Evidence) -> None:
     """What the stages before would have written, in the present folder."""
     for sender in MODELS:
         for seed in SEEDS:
-            for table, path in ((evidence.cells, paths.cells), (evidence.audits, paths.audit)):
-                write(path(sender, "digit", seed), where(table, sender=sender, seed=seed))
+            write(paths.cells(sender, "digit", seed), where(evidence.cells, sender=sender, seed=seed))
+            for name, table in (("rows", evidence.audits), ("bars", evidence.bars)):
+                write(paths.audit(sender, "digit", seed) / f"{name}.csv", where(table, sender=sender, seed=seed))
             networks = where(evidence.networks, model=sender, seed=seed)
             curves = where(evidence.curves, model=sender, seed=seed)
             folder = paths.network(sender, seed)
@@ -95,7 +97,8 @@ def lay_out(evidence: Evidence) -> None:
             write(folder / "curve.csv", curves.drop(columns=["model", "seed"]))
             write(paths.unstitched(sender, seed, "correlated"), where(networks, data="correlated"))
     for seed in SEEDS:
-        for name, table in (("cells", evidence.controls), ("audits", evidence.control_audits)):
+        noise = where(evidence.bars, sender="noise")
+        for name, table in (("cells", evidence.controls), ("audits", evidence.control_audits), ("bars", noise)):
             write(paths.controls("digit", seed) / f"{name}.csv", where(table, seed=seed))
         write(paths.detectors("digit", seed) / "trust.csv", where(evidence.detectors, seed=seed))
     write(paths.comparison("linear_cka"), evidence.similarity)
@@ -252,9 +255,9 @@ def test_tidying_a_study_as_it_is_deletes_nothing(finished: Path):
 
 
 def test_a_missing_table_is_named(finished: Path):
-    paths.audit("bw", "digit", 1).unlink()
+    (paths.audit("bw", "digit", 1) / "rows.csv").unlink()
 
-    with pytest.raises(DataError, match=r"cache/audits/bw/digit/1\.csv: no such file; `dvc repro` makes it"):
+    with pytest.raises(DataError, match=r"cache/audits/bw/digit/1/rows\.csv: no such file; `dvc repro` makes it"):
         run(study())
 
 
@@ -306,7 +309,7 @@ def test_a_figure_of_a_rank_that_was_not_measured_is_refused(finished: Path):
 
 def test_names_that_look_like_numbers_stay_names(finished: Path):
     for seed in SEEDS:
-        for path in (paths.cells("bw", "digit", seed), paths.audit("bw", "digit", seed)):
+        for path in (paths.cells("bw", "digit", seed), paths.audit("bw", "digit", seed) / "rows.csv"):
             path.write_text(path.read_text().replace("layer1", "1").replace("layer2", "nan"))
     compared = paths.comparison("linear_cka")
     text = compared.read_text()

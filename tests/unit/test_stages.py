@@ -12,9 +12,12 @@ import pandas
 import pytest
 import torch
 from ruamel.yaml import YAML
+from sklearn.metrics import r2_score
 
 from pipeline import paths
+from pipeline.arrays import Held
 from pipeline.errors import DataError, ParamsError, ResourceError, StoreError
+from pipeline.figures.tables import where
 from pipeline.networks import accuracy, answers, read_network
 from pipeline.norms import statistics
 from pipeline.params import Params, typed_params
@@ -35,6 +38,7 @@ from pipeline.stages import (
     train,
 )  # fmt: skip
 from pipeline.stages import cells as stage_cells
+from pipeline.stages.judging import Judged, bars
 from pipeline.store import Store
 from pipeline.weights import save_weights, weights_digest
 
@@ -115,7 +119,7 @@ def test_a_store_holds_what_the_network_does() -> None:
 def test_the_receivers_own_direct_stitch_gives_the_receivers_own_accuracy_and_rank() -> None:
     rows = pandas.read_csv(paths.cells("two", "two", 0)).query("objective == 'direct' and measure == 'accuracy'")
     own = accuracy(read_network("two", 0, CPU), read_prepared(paths.dataset("patches")).splits["test"], CPU)
-    ranks = pandas.read_csv(paths.audit("two", "two", 0)).query("objective == 'direct'").pivot(
+    ranks = pandas.read_csv(paths.audit("two", "two", 0) / "rows.csv").query("objective == 'direct'").pivot(
         index="sender_cut", columns="measure", values="value"
     )  # fmt: skip
 
@@ -356,7 +360,8 @@ def test_controls_are_stitched_as_any_sender_is() -> None:
         ("self", "task"), ("self", "direct"), ("random", "task"), ("random", "direct"), ("noise", "task")
     }  # fmt: skip
     assert all(by_itself == unstitched["accuracy"])
-    assert len(audits) == (2 * len(params.ranks) + 3 * len(params.detectors)) * len(rows)
+    paired = rows["sender"] != "noise"
+    assert len(audits) == (2 * len(params.ranks) + 5 * len(params.detectors)) * len(rows) + len(rows[paired])
     assert not list(paths.SCRATCH.glob("untrained/*"))  # generated, not stored
 
 
@@ -405,7 +410,11 @@ def test_what_stitches_of_some_classes_are_held_against_is_of_those_classes() ->
     right = answers(read_network("two", 0, CPU), images, CPU) == images.labels
     told = dict(pandas.read_csv(paths.unstitched("two", 0, "patches"))[["measure", "value"]].itertuples(index=False))
     by_itself = pandas.read_csv(paths.cells("two", "two", 0)).query("objective == 'direct' and measure == 'accuracy'")
-    ranks = pandas.read_csv(paths.audit("two", "two", 0)).query("objective == 'direct'").set_index("measure")["value"]
+    ranks = (
+        pandas.read_csv(paths.audit("two", "two", 0) / "rows.csv")
+        .query("objective == 'direct'")
+        .set_index("measure")["value"]
+    )
 
     assert told["accuracy_of_2"] == pytest.approx(right[images.labels < 2].mean())
     assert set(by_itself["value"]) == {told["accuracy_of_2"]}
@@ -471,7 +480,7 @@ def test_detectors_are_fitted_once_and_asked_by_audits(monkeypatch: pytest.Monke
     detect.run(params, "two", 0)
     audit.run(params, "one", "two", 0)
 
-    rows = pandas.read_csv(paths.audit("one", "two", 0))
+    rows = pandas.read_csv(paths.audit("one", "two", 0) / "rows.csv")
     trust = pandas.read_csv(folder / "trust.csv")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
     assert set(trust["measure"]) == {"held_out", "auxiliary"}
@@ -495,8 +504,48 @@ def test_what_detectors_lack_is_found_by_check() -> None:
 @pytest.mark.usefixtures("finished")
 def test_a_network_stitched_into_itself_by_least_squares_is_not_out_of_its_distribution() -> None:
     audit.run(study(), "two", "two", 0)
-    rows = pandas.read_csv(paths.audit("two", "two", 0)).query("objective == 'direct'")
+    rows = pandas.read_csv(paths.audit("two", "two", 0) / "rows.csv").query("objective == 'direct'")
 
     for name in TINY["detectors"]:
         found = rows[rows["measure"] == f"auroc_{name}"]["value"].tolist()
         assert found == pytest.approx([0.5] * len(found), abs=0.02)
+    distances = rows[rows["measure"] == "distance"]["value"].tolist()
+    assert len(distances) == 3
+    assert max(distances) < 1e-6
+
+
+@pytest.mark.usefixtures("finished")
+def test_bars_count_the_scores_that_aurocs_are_of() -> None:
+    params = study()
+    audit.run(params, "one", "two", 0)
+    cell = stitch.cells(params, "one", "two", 0)[0]
+    judged = {found.detector: found for found in audit.audited([cell], params, "two", 0)[0].judged}["mahalanobis"]
+    drawn = pandas.read_csv(paths.audit("one", "two", 0) / "bars.csv").query("detector == 'mahalanobis'")
+    here = where(drawn, sender_cut=cell.sender_cut, objective=cell.objective)
+
+    edges = [*here["low"], here["high"].max()]
+    assert here["own"].tolist() == np.histogram(judged.own, edges)[0].tolist()
+    assert here["stitched"].tolist() == np.histogram(judged.stitched, edges)[0].tolist()
+    assert (here["own"].sum(), here["stitched"].sum()) == (64, 64)
+
+
+@pytest.mark.parametrize("scores", [[0.0, 1.0, 5.0], [1e-3, 1.0, 1e5], [-2.0, -2.0], [3.0, 3.0]])
+def test_every_score_is_in_a_bar(scores: list[float]) -> None:
+    found = list(bars(Judged("d", np.array(scores), np.array(scores[:1]))))
+
+    assert sum(bar["own"] for bar in found) == len(scores)
+    assert sum(bar["stitched"] for bar in found) == 1
+    assert all(bar["low"] < bar["high"] for bar in found)
+
+
+@pytest.mark.parametrize("memory", [1, 10**9])
+def test_a_distance_is_the_residual_over_the_spread(memory: int) -> None:
+    random = np.random.default_rng(0)
+    stitched, own = (random.standard_normal((40, 3, 2, 2)).astype(np.float32) for _ in range(2))
+    flat = (rows.reshape(40, -1).astype(np.float64) for rows in (own, stitched))
+    wanted = 1 - r2_score(*flat, multioutput="variance_weighted")
+
+    assert audit.distance(Held(stitched), Held(own), memory) == pytest.approx(wanted, rel=1e-12)
+    assert audit.distance(Held(own), Held(own), memory) == 0
+    assert audit.distance(Held(np.zeros_like(own) + own.mean(0)), Held(own), memory) == pytest.approx(1, abs=1e-6)
+    assert np.isnan(audit.distance(Held(own), Held(np.zeros_like(own)), memory))

@@ -4,7 +4,8 @@ import pandas
 import pytest
 from pandas import DataFrame
 
-from pipeline.evidence import TRUST
+from pipeline.departures import departures
+from pipeline.evidence import BARS, TRUST
 from pipeline.figures.base import Evidence
 from pipeline.figures.example import MODELS, example_evidence
 from pipeline.figures.tables import distinct, groups, series, summarised, where
@@ -12,7 +13,7 @@ from pipeline.params import Verdicts
 from pipeline.summary import KEYS, accuracy_plot, cell_table, finding, metrics, network_table, reaches
 from pipeline.verdicts import comparisons, verdicts
 
-RULES = Verdicts(confidence=0.95, margin=0.02)
+RULES = Verdicts(confidence=0.95, margin=0.02, auroc=0.75, rank_ratio=1.5)
 PLACE = {"seed": 0, "data": "d", "sender_cut": "a", "receiver_cut": "b", "map": "m", "objective": "task"}
 
 
@@ -33,6 +34,7 @@ def evidence(accuracies: dict[str, float], receiver: float = 0.9) -> Evidence:
         audits=DataFrame(audits),
         controls=DataFrame([], columns=[*KEYS, "measure", "value"]),
         control_audits=DataFrame([], columns=[*KEYS, "measure", "value"]),
+        bars=DataFrame([], columns=BARS),
         networks=DataFrame(
             {"model": "r", "seed": 0, "data": "d", "measure": ["accuracy", "samples"], "value": [receiver, 1000]}
         ),
@@ -52,13 +54,13 @@ def cells_of(given: Evidence) -> DataFrame:
 def finding_of(given: Evidence) -> list[str]:
     """What is found beside the verdicts."""
     cells = cells_of(given)
-    judged = verdicts(comparisons(cells, RULES), RULES.margin)
+    judged = verdicts(comparisons(cells, RULES), departures(cells, [], [], RULES), RULES.margin)
     return finding(cells, "d", judged, ["k"], ["cka"], [])[1:]
 
 
 def test_a_receiver_of_other_data_is_not_said_to_classify_the_same_images():
     cells = cells_of(evidence({"s": 0.95}))
-    judged = verdicts(comparisons(cells, RULES), RULES.margin)
+    judged = verdicts(comparisons(cells, RULES), departures(cells, [], [], RULES), RULES.margin)
 
     same, other = (finding(cells, home, judged, ["k"], ["cka"], [])[1] for home in ("d", "e"))
 

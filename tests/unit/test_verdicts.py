@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from pandas import DataFrame
 from scipy import stats
 
+from pipeline.departures import PAIR, departures
 from pipeline.params import Verdicts
-from pipeline.verdicts import BASELINES, MEANINGS, PAIR, comparisons, newcombe, outcome, verdicts
+from pipeline.verdicts import BASELINES, MEANINGS, comparisons, newcombe, outcome, verdicts
 
-RULES = Verdicts(confidence=0.95, margin=0.02)
+RULES = Verdicts(confidence=0.95, margin=0.02, auroc=0.75, rank_ratio=1.5)
 HERE = {"receiver": "r", "objective": "task", "sender": "s", "sender_cut": "a", "receiver_cut": "a"}
 
 
@@ -20,7 +21,9 @@ def cells(*seeds: dict[str, float], **more: object) -> DataFrame:
 
 
 def verdict(table: DataFrame) -> dict[str, object]:
-    (row,) = verdicts(comparisons(table, RULES), RULES.margin).to_dict("records")
+    ranks = ["k"] if "k" in table else []
+    departed = departures(table, ranks, ["far"] if "auroc_far" in table else [], RULES)
+    (row,) = verdicts(comparisons(table, RULES), departed, RULES.margin).to_dict("records")
     return row
 
 
@@ -144,3 +147,42 @@ def test_with_one_seed_each_baseline_counts_its_own_images() -> None:
 
     assert held.loc["unstitched", "low"] == pytest.approx(newcombe(0.9, 360.0, 0.88, 10_000.0, RULES)[0])
     assert held.loc["self", "low"] == pytest.approx(newcombe(0.9, 360.0, 0.88, 360.0, RULES)[0])
+
+
+NEAR = {"auroc_far": 0.7, "auroc_far_low": 0.65, "k": 9.0, "receiver_k": 10.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "outside", "other_rank", "departs"),
+    [
+        ({}, "", "", ""),
+        ({"auroc_far": 0.9, "auroc_far_low": 0.8}, "far", "", "out of the receiver’s distribution by far (AUROC 0.90)"),
+        ({"k": 4.0}, "", "k", "k rank 0.40 times the receiver’s own"),
+        ({"k": 16.0}, "", "k", "k rank 1.60 times the receiver’s own"),
+        ({"k": 15.0}, "", "", ""),
+    ],
+)
+def test_what_is_unlike_the_receivers_own_is_foreign(
+    change: dict[str, float], outside: str, other_rank: str, departs: str
+) -> None:
+    found = verdict(cells({**GOOD, **NEAR, **change}, samples=100_000))
+
+    assert (found["outside"], found["other_rank"], found["departs"]) == (outside, other_rank, departs)
+    assert found["verdict"] == ("foreign" if departs else "compatible")
+    assert str(found["words"]).endswith(departs)
+
+
+def test_a_departure_is_one_in_every_seed() -> None:
+    far = {"auroc_far": 0.9, "auroc_far_low": 0.8}
+    once = cells({**GOOD, **NEAR, **far, "k": 2.0}, {**GOOD, **NEAR, "k": 20.0}, samples=100_000)
+    twice = cells({**GOOD, **NEAR, **far, "k": 2.0}, {**GOOD, **NEAR, **far, "k": 3.0}, samples=100_000)
+
+    assert verdict(once)["departs"] == ""
+    assert (verdict(twice)["outside"], verdict(twice)["other_rank"]) == ("far", "k")
+
+
+def test_a_stitch_that_shows_nothing_anyway_is_not_called_foreign() -> None:
+    table = cells({**GOOD, **NEAR, "auroc_far_low": 0.99, "noise": 0.99}, samples=100_000)
+
+    assert verdict(table)["verdict"] == "uninformative"
+    assert "out of the receiver’s distribution" in str(verdict(table)["words"])
