@@ -27,16 +27,22 @@ LONG = {"grid"}  # half an hour: only when it is asked for
 @click.command()
 @click.option("--quick", is_flag=True, help="Tiny sizes: tries every part, and measures nothing worth knowing.")
 @click.option("--only", multiple=True, type=click.Choice(list(PARTS)), help="This part; may be given again.")
-@click.option("--markdown", "page", type=click.Path(path_type=Path), help="Write the page there as well.")
+@click.option(
+    "--markdown",
+    "page",
+    type=click.Path(path_type=Path),
+    help="Write them into this page as well; what it has of other parts stays.",
+)
 def main(quick: bool, only: tuple[str, ...], page: Path | None) -> None:
     """Ratios of our times to those of what limits us, taken side by side."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that a run cut short leaves nothing on the disk
     sizes = QUICK if quick else FULL
     here = machine()
     click.echo(here)
-    rows, skipped = measure(only or tuple(part for part in PARTS if part not in LONG), sizes)
+    rows, _ = measure(only or tuple(part for part in PARTS if part not in LONG), sizes)
     if page:
-        page.write_text(markdown(rows, here, skipped), encoding="utf-8")
+        before = page.read_text(encoding="utf-8") if page.exists() else ""
+        page.write_text(markdown(rows, here, before), encoding="utf-8")
 
 
 def measure(parts: tuple[str, ...], sizes: Sizes) -> tuple[list[Row], list[str]]:

@@ -78,17 +78,24 @@ def line(row: Row) -> str:
     return f"{name:<58} {ratio:>7} ({turns}), mark {mark:>3} {verdict:<6}  {ours} against {limit}; {size}"
 
 
-def markdown(rows: Sequence[Row], machine: str, skipped: Sequence[str]) -> str:
-    """The page, a section for every part that has rows."""
-    parts = [part for part in TITLES if any(row.part == part for row in rows)]
-    sections = [section(part, [row for row in rows if row.part == part]) for part in parts]
-    return "\n\n".join([INTRODUCTION.format(machine=machine), *sections, *skipped]) + "\n"
+def markdown(rows: Sequence[Row], machine: str, before: str = "") -> str:
+    """The page, a section for every part that has rows, or had some on the page as it was before."""
+    found = {part: section(part, [row for row in rows if row.part == part], machine) for part in TITLES}
+    kept = {part: earlier(before, title) for part, title in TITLES.items()}
+    measured = {row.part for row in rows}
+    sections = [found[part] if part in measured else kept[part] for part in TITLES if part in measured or kept[part]]
+    return "\n\n".join([INTRODUCTION, *sections]) + "\n"
 
 
-def section(part: str, rows: Sequence[Row]) -> str:
+def section(part: str, rows: Sequence[Row], machine: str) -> str:
     lines = [HEADER, ("---",) * len(HEADER), *map(cells, rows)]
     table = "\n".join(f"| {' | '.join(entries)} |" for entries in lines)
-    return f"## {TITLES[part]}\n\n{EXPLANATIONS[part]}\n\n{table}"
+    return f"## {TITLES[part]}\n\n{EXPLANATIONS[part]}\n\n{table}\n\nMeasured on: {machine}."
+
+
+def earlier(page: str, title: str) -> str:
+    """The section of that title; empty if there is none."""
+    return next((f"## {text.strip()}" for text in page.split("\n## ") if text.startswith(f"{title}\n")), "")
 
 
 INTRODUCTION = """\
@@ -97,6 +104,4 @@ INTRODUCTION = """\
 Written by `python -m bench --markdown docs/bench.md`. Every line is a ratio of two times of one run, taken in turn
 on one machine: the best time of what limits us over our best time. Above 1 is faster than the limit. *Turns* are the
 lowest and the highest ratio of a single turn, and say how far others disturbed it. A line without a mark is
-there to explain its neighbours.
-
-Measured on: {machine}."""
+there to explain its neighbours. Each section says when and on what it was measured."""

@@ -136,12 +136,13 @@ def _shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params
     columns: dict[str, tuple[str, Format]] = {key: (words(key), str) for key in PAIR if key != "receiver"}
     if len(params.receivers) > 1:
         columns = {"receiver": ("receiver", str), **columns}
-    columns |= {"verdict": ("verdict", str), "accuracy": ("accuracy, stitched", page.percent)}
+    columns |= {"verdict": ("verdict", str)}
+    columns |= {"outside": ("out of distribution by", _named)} if params.detectors else {}
+    columns |= {"accuracy": ("accuracy, stitched", page.percent)}
     columns |= {"shown": ("points over the receiver unstitched", str)}
     there = distinct(held, "baseline")
     columns |= {f"over_{name}": (f"points over {SHORT[name]}", page.points) for name in SHORT if name in there}
     columns |= {"by_recalibration": ("share of the gain by recalibration", page.share)}
-    columns |= {"outside": ("out of distribution by", _named)} if params.detectors else {}
     columns |= {rank: (f"{words(rank)} rank, over the receiver’s", page.ratio) for rank in params.ranks}
     columns |= {"distance": ("distance to the receiver’s own", page.ratio)} if "distance" in cells else {}
     columns |= {index: (words(index), page.similarity) for index in params.similarity}

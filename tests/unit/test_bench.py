@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,11 +54,21 @@ def test_a_mark_is_met_or_missed_or_not_there(ratio: float, mark: float | None, 
 
 
 def test_the_page_has_a_section_for_each_part_there_is() -> None:
-    page = markdown([row(0.5, 0.9)], "a machine", ["a reason"])
+    page = markdown([row(0.5, 0.9)], "a machine")
 
     assert "| a name | 0.50 | 0.50 to 0.50 | 0.9 | missed | 1 ms | other 1 ms | – |" in page
     assert "## Reading raw stores" in page and "## Extraction" not in page
-    assert "Measured on: a machine." in page and page.endswith("\n\na reason\n")
+    assert page.endswith("\n\nMeasured on: a machine.\n")
+
+
+def test_a_part_that_is_measured_alone_leaves_the_other_sections_as_they_were() -> None:
+    page = markdown([row(0.5, 0.9), replace(row(2.0, 1.0), part="grid")], "a machine")
+    again = markdown([row(0.7, 0.9)], "another", page)
+
+    assert again == page.replace("| 0.50 | 0.50 to 0.50 | 0.9 |", "| 0.70 | 0.70 to 0.70 | 0.9 |").replace(
+        "Measured on: a machine", "Measured on: another", 1
+    )
+    assert markdown([], "another", again) == again
 
 
 def test_the_machine_is_described_without_its_name() -> None:
