@@ -40,6 +40,7 @@ from pipeline.randomness import seed_for
 from pipeline.stages import cells as stage_cells
 from pipeline.stages import dataset, extract, plan, stitch, train
 from pipeline.stages.cells import Cell
+from pipeline.stages.grid import cells, groups
 from pipeline.stages.making import TEST_BATCH
 from pipeline.stages.pairings import Pairings
 from pipeline.stitches.base import Joining
@@ -113,7 +114,7 @@ def prepare(params: Params) -> None:
 
 def _grid(params: Params, objective: str, mark: float) -> Iterator[Row]:
     alone = replace(params, objectives={objective: params.objectives[objective]})
-    tasks = stage_cells.cells(alone, "a", "a", 0)
+    tasks = cells(alone, "a", "a", 0)
     ours = timed(lambda: stitched(alone, ["a"]))
     found = pandas.read_csv(paths.cells("a", "a", 0)).query("measure == 'accuracy'")["value"].tolist()
     loop = elsewhere(task_loop if objective == "task" else direct_loop, tasks)
@@ -145,7 +146,7 @@ def _senders(params: Params) -> Iterator[Row]:
         extract.run(replace(few, extract=replace(few.extract, cuts=FIVE)), name, 0, "images")
     stage_cells.forget()
     ours = timed(lambda: stitched(few, few.senders))
-    tasks = list(itertools.chain(*(stage_cells.cells(few, sender, "a", 0) for sender in few.senders)))
+    tasks = list(itertools.chain(*(cells(few, sender, "a", 0) for sender in few.senders)))
     theirs = elsewhere(task_loop, tasks).seconds
     name = f"5 senders into one receiver, {len(tasks)} cells by task"
     yield single("grid", name, ours, theirs, f"senders online {seconds(theirs)}", None)
@@ -284,7 +285,7 @@ def direct_loop(tasks: list[Cell]) -> Loop:
 def solved(tasks: list[Cell]) -> float:
     """Seconds of the stage's solutions alone, in one process with all processors, like the loop's."""
     start = time.perf_counter()
-    for group in stage_cells.groups(tasks):
+    for group in groups(tasks):
         shared = Pairings(group)
         for cell in group:
             stitch_ = cell.stitch()

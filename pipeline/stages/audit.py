@@ -29,8 +29,9 @@ from pipeline.reading import tensor
 from pipeline.registry import build
 from pipeline.relabelling import relabelled
 from pipeline.spectra import spectrum
-from pipeline.stages.cells import KEYS, Cell, cells, csv, kept, own_activations, receiving, receiving_store
+from pipeline.stages.cells import KEYS, Cell, csv, kept, own_activations, receiving, receiving_store
 from pipeline.stages.gathering import gathering
+from pipeline.stages.grid import cells
 from pipeline.stages.judging import BARS, Judged, Judges, bars, measures
 from pipeline.stages.making import TEST_BATCH, Parts, loaded
 

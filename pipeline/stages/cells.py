@@ -6,11 +6,11 @@ new cells only.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas
 import torch
@@ -20,18 +20,16 @@ from pipeline import paths
 from pipeline.arrays import Sender
 from pipeline.atomic import digest
 from pipeline.cutting import INPUT, Cuttable
-from pipeline.errors import ParamsError, StoreError
-from pipeline.imports import closure, code_digest
+from pipeline.errors import ParamsError
 from pipeline.networks import read_network, read_plan
 from pipeline.objectives import OBJECTIVES
 from pipeline.objectives.base import Objective
-from pipeline.params import Params, Stitching
+from pipeline.params import Stitching
 from pipeline.prepared import read_prepared
 from pipeline.randomness import seed_for, seeded
 from pipeline.registry import build
 from pipeline.relabelling import relabelled
 from pipeline.senders import WithInput
-from pipeline.stages.joints import problem
 from pipeline.stitches import STITCHES
 from pipeline.stitches.base import Joining, Stitch
 from pipeline.store import Store, open_store
@@ -120,7 +118,7 @@ class Cell:
         return _named(store, self) if self.towards == self.data else store
 
     def held_source(self) -> Sender:
-        return _store(self.sender, self.seed, self.data, kept(self.options.sender_bn))
+        return opened(self.sender, self.seed, self.data, kept(self.options.sender_bn))
 
     def paired(self) -> bool:
         """Whether the receiver has activations of its own for the sender's samples."""
@@ -141,7 +139,7 @@ def receiving_store(cell: Cell) -> Sender:
 
 
 def own_activations(receiver: str, seed: int, data: str, mode: str) -> Sender:
-    return WithInput(_store(receiver, seed, data, mode), read_prepared(paths.dataset(data)))
+    return WithInput(opened(receiver, seed, data, mode), read_prepared(paths.dataset(data)))
 
 
 def _named(sender: Sender, cell: Cell) -> Sender:
@@ -150,12 +148,12 @@ def _named(sender: Sender, cell: Cell) -> Sender:
 
 def forget() -> None:
     """Stores and networks that are held open: for whoever makes them anew in one process."""
-    _store.cache_clear()
+    opened.cache_clear()
     receiving.cache_clear()
 
 
 @lru_cache(4)
-def _store(model: str, seed: int, dataset: str, mode: str) -> Store:
+def opened(model: str, seed: int, dataset: str, mode: str) -> Store:
     return open_store(model, seed, dataset, mode)
 
 
@@ -164,58 +162,8 @@ def receiving(model: str, seed: int, data: str, mode: str) -> Cuttable:
     """A network, traced for inputs such as its store was made of."""
     recalibrated = data if kept(mode) == "recalibrated" else ""
     network = read_network(model, seed, torch.device("cpu"), recalibrated)
-    _store(model, seed, data, kept(mode)).expect(weights=weights_digest(network))
+    opened(model, seed, data, kept(mode)).expect(weights=weights_digest(network))
     return Cuttable(network, read_plan(model).shape)
-
-
-AnyCell = TypeVar("AnyCell", bound=Cell)
-
-
-def cells(params: Params, sender: str, receiver: str, seed: int) -> list[Cell]:
-    """All cells of the pair, in the order of cuts, then objectives; each known to be joinable."""
-    options = params.stitch
-    given = _store(sender, seed, options.data, kept(options.sender_bn))
-    taken = _store(receiver, seed, options.towards, kept(options.receiver_bn))
-    origins = {name: origin([given.digest, taken.digest], options.map, name) for name in params.objectives}
-    pairs = matched(given, taken, options.pairs)
-    return [known(Cell(**facts)) for facts in planned(params, sender, receiver, seed, pairs, origins)]
-
-
-def planned(
-    params: Params, sender: str, receiver: str, seed: int, pairs: Sequence[tuple[str, str]], origins: dict[str, str]
-) -> list[dict[str, Any]]:
-    """The fields of a cell for every pair of cuts and every objective that has an origin."""
-    options = params.stitch
-    memory = int(params.machine.memory_gb * 1e9 / params.machine.slots / 2)
-    return [
-        {
-            "sender": sender, "receiver": receiver, "seed": seed, "data": options.data,
-            "sender_cut": source, "receiver_cut": target,
-            "map": options.map, "map_options": params.stitches[options.map],
-            "objective": name, "objective_options": params.objectives[name], "options": options,
-            "root_seed": params.seed, "device": params.machine.device, "memory": memory, "origin": found,
-        }
-        for source, target in pairs for name, found in origins.items()
-    ]  # fmt: skip
-
-
-def known(cell: AnyCell) -> AnyCell:
-    """`cell`, if its stitch can be built and its objective has what it needs."""
-    objective = cell.built_objective()
-    if wrong := problem(objective, cell.stitch(), 2 * cell.memory):
-        pair = f"{cell.sender}/{cell.sender_cut} to {cell.receiver}/{cell.receiver_cut}"
-        raise ParamsError(f"objectives.{cell.objective}: {pair}: {wrong}")
-    if objective.paired and not cell.paired():
-        raise ParamsError(
-            f"objectives.{cell.objective}: needs the receiver's activations on the sender's samples; "
-            f"set stitch.towards to {cell.data}, or leave it out"
-        )
-    if objective.paints and painter(cell) is None:
-        raise ParamsError(
-            f"objectives.{cell.objective}: {cell.receiver} makes no image after {cell.receiver_cut}; "
-            "it should be an autoencoder, cut before its decoder's end"
-        )
-    return cell
 
 
 def painter(cell: Cell) -> nn.Module | None:
@@ -227,41 +175,6 @@ def painter(cell: Cell) -> nn.Module | None:
         return None
     model = receiving(cell.receiver, cell.seed, cell.towards, cell.options.receiver_bn)
     return model.between(model.cut(cell.receiver_cut), model.cut(image))
-
-
-def origin(digests: Sequence[str], kind: str, objective: str, *more: str) -> str:
-    """Digest of what is stitched (and so of the weights) and of the code that a cell's numbers come from."""
-    modules = [
-        "pipeline.stages.making",
-        STITCHES[kind].partition(":")[0],
-        OBJECTIVES[objective].partition(":")[0],
-        *more,
-    ]
-    return digest(list(digests), code_digest(closure(*modules)))
-
-
-def matched(sender: Store, receiver: Store, pairs: str) -> Sequence[tuple[str, str]]:
-    """Pairs of a sender's cut and a receiver's."""
-    if sender.identity.dataset == receiver.identity.dataset:
-        for field in ("inputs", "samples"):
-            receiver.expect(**{field: getattr(sender.identity, field)})
-    if pairs == "input":
-        return [(source, INPUT) for source in sender.cuts]
-    if pairs == "all":
-        return [(source, target) for source in sender.cuts for target in receiver.cuts]
-    same = [(cut, cut) for cut in sender.cuts if cut in receiver.cuts]
-    if not same:
-        raise StoreError(f"{sender.folder}: has no cut of the name of one of {receiver.folder}; use stitch.pairs: all")
-    return same
-
-
-def groups(tasks: Sequence[Cell]) -> list[list[Cell]]:
-    """Cells that share a factorisation together: those of one sender's cut that are found in closed form."""
-    found: dict[tuple[str, ...], list[Cell]] = {}
-    for cell in tasks:
-        alone = () if cell.built_objective().closed else (cell.receiver_cut,)
-        found.setdefault((cell.sender_cut, cell.objective, *alone), []).append(cell)
-    return list(found.values())
 
 
 def csv(rows: Iterable[dict[str, Any]]) -> str:

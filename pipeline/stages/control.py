@@ -23,9 +23,10 @@ from pipeline.progress import progress
 from pipeline.randomness import seed_for
 from pipeline.registry import build
 from pipeline.stages import audit
-from pipeline.stages.cells import Cell, csv, groups, kept, known, origin, own_activations, planned
+from pipeline.stages.cells import Cell, csv, kept, own_activations
 from pipeline.stages.extract import inputs, store
 from pipeline.stages.gathering import gathering
+from pipeline.stages.grid import groups, known, origin, planned
 from pipeline.stages.making import done, make
 from pipeline.stages.stitch import rows
 from pipeline.store import Identity, Store, open_store

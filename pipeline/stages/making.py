@@ -11,7 +11,7 @@ from torch import Tensor, fx, nn
 from torch.nn.functional import cross_entropy
 
 from pipeline import paths
-from pipeline.arrays import PAINTED, Activations, Labels, Rows, Shape
+from pipeline.arrays import PAINTED, Activations, Labels
 from pipeline.atomic import replacing, write_json
 from pipeline.devices import choose
 from pipeline.folding import folded
@@ -22,12 +22,12 @@ from pipeline.objectives.base import Joint, Loss, Towards
 from pipeline.prepared import SplitData, read_prepared
 from pipeline.randomness import seed_for
 from pipeline.reading import batches_of, tensor
-from pipeline.rows import Picked
 from pipeline.stages.cells import Cell, painter, receiving, receiving_store
+from pipeline.stages.online import Online, numbers_of, online_feed
 from pipeline.stages.pairings import Pairings
 from pipeline.stitches.base import Joining
-from pipeline.training import Batch, Feed, fit
 from pipeline.training import Source as Batches
+from pipeline.training import fit
 from pipeline.weights import read, save_tensors, state
 
 TEST_BATCH = 512
@@ -70,7 +70,7 @@ class Parts:
         if self.front is None:
             return cell.source().rows("test", cell.sender_cut)
         images = read_prepared(paths.dataset(cell.data)).splits["test"]
-        return Online(self.front.eval(), images, _numbers(cell, "test"), device, cell.source().shape(cell.sender_cut))
+        return Online(self.front.eval(), images, numbers_of(cell, "test"), device, cell.source().shape(cell.sender_cut))
 
 
 def assembled(cell: Cell, device: torch.device) -> Parts:
@@ -116,6 +116,7 @@ def _make(cell: Cell, shared: "Pairings") -> None:
     parts = assembled(cell, device)
     objective = cell.built_objective()
     parts.stitch.train()
+    by_class = _by_class(cell) if objective.paints else []
     joint = Joint(
         tail=_trained_through(cell, parts) if objective.descends else parts.tail,
         moments=lambda samples: shared.moments(cell, parts.stitch, samples),
@@ -124,7 +125,7 @@ def _make(cell: Cell, shared: "Pairings") -> None:
         descend=lambda module, loss, towards: _descend(cell, parts, module, loss, towards, device),
         weight_decay=cell.options.weight_decay,
         painter=_placed(painter(cell) if objective.paints else None, device),
-        images=partial(_images, _by_class(cell), read_prepared(paths.dataset(cell.towards)).splits["train"], device),
+        images=partial(_images, by_class, read_prepared(paths.dataset(cell.towards)).splits["train"], device),
         others=partial(_others, cell.target().rows("train", cell.receiver_cut), device),
     )
     objective.fit(parts.stitch, joint)
@@ -196,49 +197,7 @@ def _feed(cell: Cell, parts: Parts, towards: Towards, device: torch.device) -> B
         return batches_of(source.rows("train", cell.sender_cut), wanted, cell.memory, device)
     if parts.front is None:
         return batches_of(source.rows("train", cell.sender_cut), source.labels("train"), cell.memory, device)
-    return _online(cell, parts.front, source.labels("train"), device)
-
-
-def _online(cell: Cell, front: fx.GraphModule, labels: Labels, device: torch.device) -> Feed:
-    """Batches through the sender, whose BatchNorms take each batch's statistics and remember them."""
-    images = read_prepared(paths.dataset(cell.data)).splits["train"]
-    numbers = _numbers(cell, "train")
-    answers = torch.from_numpy(labels).to(device)
-    live(front, True, cell.options.dropout)
-
-    @torch.no_grad()
-    def fetch(at: np.ndarray, random: np.random.Generator) -> Batch:
-        return front(images.batch(numbers[at], device)), answers[at]
-
-    return Feed(len(labels), fetch)
-
-
-def _numbers(cell: Cell, split: str) -> np.ndarray:
-    """Of the images that the study's labelling keeps."""
-    rows = cell.source().rows(split, cell.sender_cut)
-    return rows.numbers if isinstance(rows, Picked) else np.arange(rows.shape[0])
-
-
-@dataclass(frozen=True)
-class Online:
-    """Activations that are computed when they are read."""
-
-    front: nn.Module
-    images: SplitData
-    numbers: np.ndarray
-    device: torch.device
-    row: Shape
-
-    @property
-    def shape(self) -> Shape:
-        return len(self.numbers), *self.row
-
-    def read(self, start: int, stop: int) -> Rows:
-        return self.take(np.arange(start, stop))
-
-    @torch.inference_mode()
-    def take(self, indices: np.ndarray) -> Rows:
-        return self.front(self.images.batch(self.numbers[indices], self.device)).cpu().numpy()
+    return online_feed(cell, parts.front, source.labels("train"), device)
 
 
 @torch.inference_mode()

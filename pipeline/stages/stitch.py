@@ -17,8 +17,9 @@ from pipeline.imports import closure, code_digest
 from pipeline.params import Options, Params
 from pipeline.progress import progress
 from pipeline.registry import build
-from pipeline.stages.cells import KEYS, Cell, cells, csv, groups
+from pipeline.stages.cells import KEYS, Cell, csv
 from pipeline.stages.gathering import gathering
+from pipeline.stages.grid import cells, groups
 from pipeline.stages.making import done, make
 
 BLOCK = 1024  # rows read at once

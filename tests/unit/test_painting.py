@@ -27,6 +27,7 @@ from pipeline.stages import (
     dataset,
     detect,
     extract,
+    grid,
     making,
     plan,
     report,
@@ -145,8 +146,8 @@ def test_a_class_map_onto_renamed_classes_paints_those() -> None:
 def test_an_assignment_fills_the_receivers_space_without_a_label() -> None:
     params = study()
     run(params)
-    store = stage_cells._store("shapes", 0, "shapes", "eval").rows("test", "encoder").read(0, 200)
-    cell = next(c for c in stage_cells.cells(params, "hues", "shapes", 0) if c.objective == "assignment")
+    store = stage_cells.opened("shapes", 0, "shapes", "eval").rows("test", "encoder").read(0, 200)
+    cell = next(c for c in grid.cells(params, "hues", "shapes", 0) if c.objective == "assignment")
     given = torch.from_numpy(np.array(cell.source().rows("test", "encoder").read(0, 200)))
     with torch.inference_mode():
         before, after = cell.stitch()(given), loaded(cell, torch.device("cpu")).stitch(given)
@@ -242,7 +243,7 @@ def test_a_class_map_into_the_senders_own_data_pairs_by_the_names_of_the_study(
 ) -> None:
     params = study(stitch__towards="hues", receivers=["hues"], objectives={"class_map": {}})
     options = replace(params.stitch.labels, **labels)
-    cell = stage_cells.cells(replace(params, stitch=replace(params.stitch, labels=options)), "hues", "hues", 0)[0]
+    cell = grid.cells(replace(params, stitch=replace(params.stitch, labels=options)), "hues", "hues", 0)[0]
     images = read_prepared(paths.dataset("hues")).splits["train"]
 
     for label, numbers in enumerate(making._by_class(cell)):

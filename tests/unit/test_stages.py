@@ -31,6 +31,7 @@ from pipeline.stages import (
     detect,
     detecting,
     extract,
+    grid,
     making,
     pairings,
     plan,
@@ -303,7 +304,7 @@ def test_what_is_kept_of_a_cell_is_the_network_that_was_tested(sender_bn: str, r
     params = study(stitch__sender_bn=sender_bn, stitch__receiver_bn=receiver_bn, stitch__dropout=True)
     rows = stitched(params).query("measure == 'accuracy'")
 
-    for cell, told in zip(stage_cells.cells(params, "one", "two", 0), rows["value"], strict=True):
+    for cell, told in zip(grid.cells(params, "one", "two", 0), rows["value"], strict=True):
         parts = making.loaded(cell, CPU)
         labels = cell.source().labels("test")
         found = making.test(parts, parts.given(cell, CPU), labels, CPU)
@@ -315,7 +316,7 @@ def test_a_batch_receiver_expects_in_the_end_what_it_was_given() -> None:
     """Training through it moves its statistics, and not those of the receiver itself."""
     params = study(stitch__receiver_bn="batch", stitch__epochs=2)
     stitched(params)
-    cell = next(c for c in stage_cells.cells(params, "one", "two", 0) if c.objective == "task")
+    cell = next(c for c in grid.cells(params, "one", "two", 0) if c.objective == "task")
 
     moved, still = statistics(making.loaded(cell, CPU).tail), statistics(making.assembled(cell, CPU).tail)
 
