@@ -7,7 +7,9 @@ DATASETS = {
     "fashion_mnist": "pipeline.datasets.fashion_mnist:FashionMNIST",
     "image_folder": "pipeline.datasets.image_folder:ImageFolder",
     "mnist": "pipeline.datasets.mnist:MNIST",
+    "noise": "pipeline.datasets.noise:Noise",
     "resized": "pipeline.datasets.resized:Resized",
+    "scrambled": "pipeline.datasets.scrambled:Scrambled",
     "svhn": "pipeline.datasets.svhn:SVHN",
     "synthetic": "pipeline.datasets.synthetic:Synthetic",
 }

@@ -4,12 +4,13 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from PIL import Image
 
 from pipeline.datasets.base import SPLITS, Dataset, Labelled, Normalisation, Split
+from pipeline.datasets.drawn import Drawn
 from pipeline.datasets.options import Triple, check_scale
 from pipeline.errors import DataError, choices
 
@@ -46,7 +47,7 @@ class ImageFolder(Dataset):
             images = _images(root, self._place(split) / name)
             ids += images
             labels += [label] * len(images)
-        decoded = DecodedImages(root, tuple(ids), self.resize, self.size)
+        decoded = Drawn((len(ids), *self.shape()), lambda row: decode(root / ids[row], self.resize, self.size))
         return Labelled(decoded, np.array(labels, np.int64), tuple(ids))
 
     def classes(self, root: Path) -> tuple[str, ...]:
@@ -73,27 +74,6 @@ class ImageFolder(Dataset):
 
     def _place(self, split: Split) -> PurePosixPath:
         return PurePosixPath(self.folder) / getattr(self, split)
-
-
-@dataclass(frozen=True)
-class DecodedImages:
-    """N × 3 × size × size bytes that are decoded from their files each time a slice is taken."""
-
-    root: Path
-    names: tuple[str, ...]
-    resize: int | None
-    size: int
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return len(self.names), 3, self.size, self.size
-
-    def __getitem__(self, index: Any) -> np.ndarray:
-        rows = np.arange(len(self.names))[index]
-        pixels = np.empty((rows.size, *self.shape[1:]), np.uint8)
-        for place, row in enumerate(rows.flat):
-            pixels[place] = decode(self.root / self.names[row], self.resize, self.size)
-        return pixels if rows.ndim else pixels[0]
 
 
 def decode(path: Path, resize: int | None, size: int) -> np.ndarray:

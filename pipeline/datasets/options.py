@@ -32,7 +32,7 @@ def limited(name: str, whole: Labelled, split: Split, limit: Limit | None) -> La
     return Labelled(whole.pixels[:count], whole.labels[:count], whole.ids[:count])
 
 
-def check_scale(mean: Triple, std: Triple) -> None:
+def check_scale(mean: tuple[float, ...], std: tuple[float, ...]) -> None:
     """Refuse means and deviations that no pixel can be normalised with."""
     if not all(map(math.isfinite, mean)):
         raise ValueError(f"mean: is {list(mean)}; it should hold finite numbers")

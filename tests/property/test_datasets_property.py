@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from PIL import Image
@@ -18,10 +18,14 @@ from pipeline import registry
 from pipeline.datasets import DATASETS, idx
 from pipeline.datasets.base import SPLITS, Dataset
 from pipeline.datasets.colour_digits import COLOURS, painted, shaded, spread_colours
-from pipeline.datasets.image_folder import DecodedImages
+from pipeline.datasets.drawn import Drawn
+from pipeline.datasets.image_folder import decode
+from pipeline.datasets.noise import Noise, Pattern
+from pipeline.datasets.scrambled import scrambled
 from pipeline.datasets.synthetic import Synthetic
 from pipeline.errors import DataError
 
+PATTERNS: tuple[Pattern, ...] = ("gaussian", "rademacher", "blobs", "uniform")
 DIGITS = {"kind": "digits", "size": 12, "train_fraction": 0.5}
 WITHOUT_FILES: list[dict[str, object]] = [
     DIGITS,
@@ -30,13 +34,28 @@ WITHOUT_FILES: list[dict[str, object]] = [
         {"kind": "colour_digits", "source": DIGITS, "scheme": scheme}
         for scheme in ("correlated", "digit", "colour", "colour_only", "bw", "mix")
     ),
+    *(
+        {
+            "kind": "noise",
+            "pattern": pattern,
+            "categories": 2,
+            "train": 9,
+            "test": 5,
+            "channels": 1,
+            "size": 12,
+            "mean": [0.5],
+            "std": [0.5],
+        }
+        for pattern in PATTERNS
+    ),
+    {"kind": "scrambled", "source": DIGITS, "patch": 3},
 ]
 NOWHERE = Path("nowhere")
 labels = arrays.arrays(np.int64, st.integers(0, 300), elements=st.integers(0, 9))
 
 
 def _name(entry: Mapping[str, object]) -> str:
-    return str(entry.get("scheme", entry["kind"]))
+    return str(entry.get("scheme", entry.get("pattern", entry["kind"])))
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -85,6 +104,37 @@ def test_more_synthetic_samples_leave_the_first_as_they_were(kinds: int, few: in
     count = len(small.ids)
     assert np.array_equal(small.pixels[:], large.pixels[:count])
     assert small.ids == large.ids[:count]
+
+
+@given(st.sampled_from(PATTERNS), st.integers(1, 6), st.integers(0, 6), st.sampled_from([1, 3]))
+def test_more_noise_leaves_the_first_as_it_was(pattern: Pattern, few: int, more: int, channels: int) -> None:
+    scale = (0.5,) * channels
+    small, large = (
+        Noise(pattern, 1, count, 1, channels, 5, scale, scale).load(NOWHERE, "train", 0) for count in (few, few + more)
+    )
+
+    assert np.array_equal(small.pixels[:], large.pixels[:few])
+    assert small.ids == large.ids[:few]
+
+
+@given(
+    st.integers(1, 3), st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), st.integers(0, 9)
+)  # fmt: skip
+def test_patches_change_places_and_keep_their_insides(c: int, down: int, right: int, side: int, seed: int) -> None:
+    assume(down * right > 1)
+    image = np.arange(c * down * side * right * side, dtype=np.int64).reshape(c, down * side, right * side)
+
+    def cut(pixels: np.ndarray) -> list[list[int]]:
+        return [
+            pixels[:, i * side : (i + 1) * side, j * side : (j + 1) * side].ravel().tolist()
+            for i in range(down)
+            for j in range(right)
+        ]
+
+    found = cut(scrambled(image, side, np.random.default_rng(seed)))
+
+    assert found != cut(image)
+    assert sorted(found) == sorted(cut(image))
 
 
 @given(labels, st.integers(0, 9))
@@ -139,16 +189,16 @@ def test_an_idx_file_of_any_bytes_is_read_or_refused(content: bytes) -> None:
 
 
 @pytest.fixture(scope="module")
-def decoded(tmp_path_factory: pytest.TempPathFactory) -> DecodedImages:
+def decoded(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     folder = tmp_path_factory.mktemp("images")
     for i in range(6):
         Image.new("RGB", (5, 4), (i, 2 * i, 3 * i)).save(folder / f"{i}.png")
-    return DecodedImages(folder, tuple(f"{i}.png" for i in range(6)), 3, 2)
+    return Drawn((6, 3, 2, 2), lambda row: decode(folder / f"{row}.png", 3, 2))
 
 
 @settings(max_examples=50)
 @given(data=st.data())
-def test_images_on_disk_are_indexed_as_an_array_is(decoded: DecodedImages, data: st.DataObject) -> None:
+def test_images_on_disk_are_indexed_as_an_array_is(decoded: Drawn, data: st.DataObject) -> None:
     whole = np.broadcast_to((np.arange(6)[:, None] * [1, 2, 3])[:, :, None, None], (6, 3, 2, 2))
     index = data.draw(
         st.one_of(

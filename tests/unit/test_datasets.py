@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.io
+import scipy.stats
 import torchvision.datasets
 from PIL import Image
 from ruamel.yaml import YAML
@@ -27,16 +28,20 @@ from pipeline.datasets.digits import Digits
 from pipeline.datasets.fashion_mnist import FashionMNIST
 from pipeline.datasets.image_folder import ImageFolder
 from pipeline.datasets.mnist import MNIST
+from pipeline.datasets.noise import Noise, Pattern
 from pipeline.datasets.options import Limit, limited
 from pipeline.datasets.resized import Resized
+from pipeline.datasets.scrambled import Scrambled, scrambled
 from pipeline.datasets.svhn import SVHN
 from pipeline.datasets.synthetic import Synthetic
 from pipeline.errors import DataError, ParamsError
+from pipeline.randomness import generator
 
 NOWHERE = Path("nowhere")
 BLACK, HALF, WHITE = (0.0, 0.0, 0.0), (0.5, 0.5, 0.5), (1.0, 1.0, 1.0)
 PLAIN = {"mean": [0.0, 0.0, 0.0], "std": [1.0, 1.0, 1.0]}
 FOLDER = {"folder": "x", "train": "train", "test": "val", "categories": None, "resize": 8, "size": 8, **PLAIN}
+NOISE = {"pattern": "gaussian", "categories": 2, "train": 4, "test": 4, "channels": 3, "size": 8, **PLAIN}
 SCHEMES: tuple[Scheme, ...] = ("correlated", "digit", "colour", "colour_only", "bw", "mix")
 
 
@@ -76,6 +81,31 @@ SCHEMES: tuple[Scheme, ...] = ("correlated", "digit", "colour", "colour_only", "
             {"source": {"kind": "svhn", "limit": None, **PLAIN}, "scheme": "bw"},
             r"d\.source: has 3 channels; it should have 1",
         ),
+        *(
+            ("noise", {**NOISE, **changed}, message)
+            for changed, message in (
+                (
+                    {"pattern": "pink"},
+                    r"d\.pattern: pink is not a known value; choose from blobs, gaussian, rademacher",
+                ),
+                ({"categories": 0}, r"d\.categories: is 0; it should be 1 or more"),
+                ({"train": 1}, r"d\.train: is 1; it should be at least the 2 categories"),
+                ({"test": 1}, r"d\.test: is 1; it should be at least the 2 categories"),
+                ({"channels": 0}, r"d\.channels: is 0; it should be 1 or more"),
+                ({"size": 0}, r"d\.size: is 0; it should be 1 or more"),
+                ({"mean": [0.5]}, r"d\.mean: has 1 entries; it should have 3, one for each channel"),
+                ({"std": [1.0] * 4}, r"d\.std: has 4 entries; it should have 3, one for each channel"),
+                ({"std": [1.0, 0.0, 1.0]}, r"d\.std: is .*; it should hold numbers above 0"),
+            )
+        ),
+        *(
+            ("scrambled", {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "patch": patch}, message)
+            for patch, message in (
+                (0, r"d\.patch: is 0; it should be 1 or more"),
+                (3, r"d\.patch: is 3; it should cut 8 × 8 into two or more whole patches"),
+                (8, r"d\.patch: is 8; it should cut 8 × 8 into two or more whole patches"),
+            )
+        ),
         ("image_folder", {**FOLDER, "folder": "../x"}, r"d\.folder: is '../x'; it should be a path below"),
         ("image_folder", {**FOLDER, "folder": "/x"}, r"d\.folder: is '/x'; it should be a path below"),
         ("image_folder", {**FOLDER, "folder": ""}, r"d\.folder: is ''; it should be a path below"),
@@ -114,6 +144,8 @@ def test_the_examples_of_the_documentation_can_be_built() -> None:
         "correlated": "ColourDigits",
         "digit": "ColourDigits",
         "pets": "ImageFolder",
+        "static": "Noise",
+        "shuffled": "Scrambled",
         "photographs": "Resized",
     }
 
@@ -365,6 +397,116 @@ def test_one_channel_is_normalised_by_the_mean_of_three() -> None:
     assert (found.mean, found.std) == (pytest.approx((0.2,)), pytest.approx((0.3,)))
 
 
+# Noise, and images out of order
+
+
+def _noise(pattern: Pattern, channels: int = 3, size: int = 32, seed: int = 0) -> np.ndarray:
+    scale = (0.5,) * channels
+    return Noise(pattern, 1, 60, 1, channels, size, scale, scale).load(NOWHERE, "train", seed).pixels[:] / 255
+
+
+def test_gaussian_noise_is_normal_between_black_and_white() -> None:
+    """Its quantiles between the two ends are SciPy's; beyond them lies Φ(-2) on each side."""
+    found, inner = _noise("gaussian").ravel(), [0.05, 0.3, 0.5, 0.9, 0.95]
+
+    assert np.quantile(found, inner) == pytest.approx(scipy.stats.norm(0.5, 0.25).ppf(inner), abs=0.006)
+    for end in (0, 1):
+        assert np.mean(found == end) == pytest.approx(scipy.stats.norm.cdf((0.5 / 255 - 0.5) / 0.25), abs=0.002)
+
+
+def test_rademacher_noise_is_black_or_white_and_uniform_noise_any_level() -> None:
+    both, all_levels = (_noise(pattern).ravel() for pattern in ("rademacher", "uniform"))
+
+    assert set(both) == {0, 1}
+    assert both.mean() == pytest.approx(0.5, abs=0.005)
+    counts = np.bincount(np.rint(all_levels * 255).astype(int), minlength=256)
+    assert scipy.stats.chisquare(counts).pvalue > 0.001
+
+
+def test_pixels_of_noise_but_of_blobs_have_nothing_in_common() -> None:
+    def along(pattern: Pattern) -> float:
+        pixels = _noise(pattern)
+        return np.corrcoef(pixels[:, :, :, 1:].ravel(), pixels[:, :, :, :-1].ravel())[0, 1]
+
+    for pattern in ("gaussian", "rademacher", "uniform"):
+        assert abs(along(pattern)) < 0.01
+    assert along("blobs") > 0.5
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_blobs_are_blurred_points_with_a_definite_edge(channels: int) -> None:
+    """The share above 0.75 is that of other points, under a Gaussian kernel that is written out."""
+    found = _noise("blobs", channels)
+    taps = np.exp(-(np.arange(-6, 7) ** 2) / (2 * 1.5**2))
+    taps /= taps.sum()
+    smooth = (np.random.default_rng(5).random((60, channels, 32, 32)) < 0.7).astype(float)
+    for axis in (1, 2, 3):
+        padded = np.pad(smooth, [(6, 6) if each == axis else (0, 0) for each in range(4)], mode="edge")
+        smooth = np.apply_along_axis(lambda line: np.convolve(line, taps, "valid"), axis, padded)
+
+    assert ((found == 0) | (found > 0.74)).all()
+    assert np.mean(found > 0) == pytest.approx(np.mean(smooth >= 0.75), abs=0.03)
+    assert found[found > 0].mean() == pytest.approx(smooth[smooth >= 0.75].mean(), abs=0.01)
+
+
+def test_noise_of_each_split_pattern_and_seed_is_its_own() -> None:
+    data = Noise("uniform", 3, 6, 6, 3, 8, HALF, HALF)
+    others = [data.load(NOWHERE, "test", 0), data.load(NOWHERE, "train", 1)]
+    train = data.load(NOWHERE, "train", 0)
+
+    assert all(not np.array_equal(other.pixels[:], train.pixels[:]) for other in others)
+    assert not np.array_equal(_noise("gaussian") > 0.5, _noise("rademacher") > 0.5)
+    assert train.labels.tolist() == [0, 1, 2, 0, 1, 2]
+    assert (train.ids[1], others[0].ids[1]) == ("noise/uniform/train/00001", "noise/uniform/test/00001")
+    assert data.classes(NOWHERE) == ("noise0", "noise1", "noise2")
+    assert data.normalisation() == Normalisation(HALF, HALF)
+
+
+def test_noise_is_drawn_only_when_asked_for() -> None:
+    """As much of it as no memory holds."""
+    train = Noise("uniform", 1, 10**6, 1, 3, 1000, HALF, HALF).load(NOWHERE, "train", 0)
+
+    assert train.pixels.shape == (10**6, 3, 1000, 1000)
+    assert train.pixels[10**6 - 1 :].shape == (1, 3, 1000, 1000)
+
+
+@pytest.mark.parametrize("patch", [1, 4])
+def test_scrambled_images_keep_their_pixels_labels_and_scale(patch: int) -> None:
+    source = Synthetic(categories=3, samples=7, size=8)
+    dataset = Scrambled(source, patch)
+    whole, found = source.load(NOWHERE, "test", 0), dataset.load(NOWHERE, "test", 0)
+
+    for own, image in zip(whole.pixels[:], found.pixels[:], strict=True):
+        assert not np.array_equal(own, image)
+        colours = [sorted(map(tuple, pixels.reshape(3, -1).T.tolist())) for pixels in (own, image)]
+        assert colours[0] == colours[1]
+    assert np.array_equal(found.labels, whole.labels)
+    assert found.ids == tuple(f"scrambled{patch}/{name}" for name in whole.ids)
+    assert (dataset.shape(), dataset.normalisation()) == (source.shape(), source.normalisation())
+    assert dataset.classes(NOWHERE) == source.classes(NOWHERE)
+
+
+def test_an_image_is_scrambled_alike_whatever_others_there_are() -> None:
+    few, many = (Scrambled(Synthetic(2, count, 8), 2).load(NOWHERE, "train", 0) for count in (3, 9))
+    one, other = many.pixels[0], Scrambled(Synthetic(2, 9, 8), 2).load(NOWHERE, "train", 1).pixels[0]
+
+    assert np.array_equal(few.pixels[:], many.pixels[:3])
+    assert not np.array_equal(one, other)
+
+
+def test_each_image_is_scrambled_in_an_order_of_its_own() -> None:
+    orders = {scrambled(np.arange(16).reshape(1, 4, 4), 1, generator(0, name)).tobytes() for name in "abcdefgh"}
+
+    assert len(orders) == 8
+
+
+def test_what_a_scrambled_source_misses_is_missed(tmp_path: Path) -> None:
+    source = MNIST("official", None)
+
+    assert list(Scrambled(source, 7).missing(tmp_path)) == list(source.missing(tmp_path)) != []
+    assert Scrambled(source, 7).downloads()
+
+
 # MNIST and Fashion-MNIST
 
 
@@ -543,7 +685,7 @@ def test_missing_names_every_file_and_where_it_goes(tmp_path: Path, dataset: Dat
     assert list(dataset.missing(tmp_path)) == []
 
 
-@pytest.mark.parametrize("dataset", [Digits(8, 0.5), Synthetic(2, 2, 4)])
+@pytest.mark.parametrize("dataset", [Digits(8, 0.5), Synthetic(2, 2, 4), Noise("blobs", 1, 1, 1, 3, 4, HALF, HALF)])
 def test_datasets_without_files_miss_nothing(dataset: Dataset) -> None:
     assert list(dataset.missing(NOWHERE)) == []
 

@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,8 @@ from pipeline.store import Store
 from pipeline.weights import save_weights, weights_digest
 
 CPU = torch.device("cpu")
-TINY = YAML(typ="safe").load(Path(__file__).resolve().parents[2] / "studies/tiny/params.yaml")
+TOP = Path(__file__).resolve().parents[2]
+TINY = YAML(typ="safe").load(TOP / "studies/tiny/params.yaml")
 
 
 def study(**changes: object) -> Params:
@@ -490,6 +492,36 @@ def test_detectors_are_fitted_once_and_asked_by_audits(monkeypatch: pytest.Monke
         found = {end: rows[rows["measure"] == f"auroc_{name}{end}"]["value"].tolist() for end in ("_low", "", "_high")}
         assert len(found[""]) == 6
         assert all(low <= middle <= high for low, middle, high in zip(*found.values(), strict=True))
+
+
+GENERATED = {
+    "noise": {"pattern": "rademacher", "categories": 1, "train": 48, "test": 32, "channels": 3, "size": 8}
+    | {"mean": [0.5] * 3, "std": [0.25] * 3},
+    "scrambled": {"source": TINY["datasets"]["patches"], "patch": 1},
+}
+
+
+@pytest.mark.usefixtures("finished")
+@pytest.mark.parametrize("kind", GENERATED)
+def test_generated_data_serve_to_train_detectors_and_to_say_how_far_to_trust_them(kind: str) -> None:
+    generated = {**TINY["datasets"], "generated": {"kind": kind, **GENERATED[kind]}}
+    params = watched()
+    params = replace(
+        params, datasets=generated, extract=replace(params.extract, datasets=("patches", "generated")),
+        detection=replace(params.detection, auxiliary="generated"),
+    )  # fmt: skip
+
+    assert not check.check(replace(params, root=str(TOP)))
+    dataset.run(params, "generated")
+    extract.run(params, "two", 0, "generated")
+    detect.run(params, "two", 0)
+
+    trust = pandas.read_csv(paths.detectors("two", 0) / "trust.csv").query("measure == 'auxiliary'")
+    assert sorted(zip(trust["cut"], trust["detector"], strict=True)) == sorted(
+        product(("relu", "layer1", "layer2"), params.detectors)
+    )
+    assert trust["value"].between(0, 1).all()
+    assert min(trust.query("detector == 'nearest'")["value"].tolist()) > 0.9
 
 
 @pytest.mark.usefixtures("finished")
