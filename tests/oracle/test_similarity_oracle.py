@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import linalg, stats
+from scipy import linalg, spatial, stats
 from scipy.spatial.distance import pdist, squareform
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
@@ -16,6 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 from pipeline.registry import lookup
 from pipeline.similarity import INDICES
 from pipeline.similarity.base import Index
+from tests.oracle.conformance import Agreement
 from tests.property.test_similarity import Held, value
 
 N = 90
@@ -53,6 +54,7 @@ def canonical(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.cos(linalg.subspace_angles(centred(x), centred(y)))
 
 
+oracle = pytest.mark.oracle
 widths = pytest.mark.parametrize("shape", [(7, 12), (12, 7), (9, 9)])
 wider = pytest.mark.parametrize("shape", [(7, 12), (12, 7), (140, 9), (9, 140), (140, 200)])
 
@@ -79,27 +81,30 @@ def biased_cka(k: np.ndarray, l: np.ndarray) -> float:  # noqa: E741
 ESTIMATES = {"biased": biased_cka, "unbiased": unbiased_cka}
 
 
+@oracle("similarity.linear_cka", "Gretton's and Song's sums of uncentred kernels, as printed", 1e-11)
 @wider
 @pytest.mark.parametrize("estimator", ESTIMATES)
-def test_linear_cka_is_the_formula_in_print_of_uncentred_kernels(shape: tuple[int, int], estimator: str) -> None:
+def test_linear_cka_is_the_formula_in_print_of_uncentred_kernels(
+    agree: Agreement, shape: tuple[int, int], estimator: str
+) -> None:
     x, y = related(*shape)
 
-    assert value(flat("linear_cka", estimator), x, y) == pytest.approx(
-        ESTIMATES[estimator](x @ x.T, y @ y.T), abs=1e-11
-    )
+    agree(value(flat("linear_cka", estimator), x, y), ESTIMATES[estimator](x @ x.T, y @ y.T))
 
 
+@oracle("similarity.rbf_cka", "the same of scikit-learn's `rbf_kernel` at the median of SciPy's `pdist`", 1e-11)
 @wider
 @pytest.mark.parametrize("estimator", ESTIMATES)
-def test_rbf_cka_is_that_of_scikit_learns_kernels(shape: tuple[int, int], estimator: str) -> None:
+def test_rbf_cka_is_that_of_scikit_learns_kernels(agree: Agreement, shape: tuple[int, int], estimator: str) -> None:
     x, y = related(*shape)
     kernels = [rbf_kernel(z, gamma=1 / (2 * (0.6 * np.median(pdist(z))) ** 2)) for z in (x, y)]
 
-    assert value(flat("rbf_cka", 0.6, estimator), x, y) == pytest.approx(ESTIMATES[estimator](*kernels), abs=1e-11)
+    agree(value(flat("rbf_cka", 0.6, estimator), x, y), ESTIMATES[estimator](*kernels))
 
 
+@oracle("similarity.distance_correlation", "the sums in print over `pdist`; U-centring written out", 1e-11)
 @wider
-def test_distance_correlation_is_the_formula_in_print(shape: tuple[int, int]) -> None:
+def test_distance_correlation_is_the_formula_in_print(agree: Agreement, shape: tuple[int, int]) -> None:
     """Székely, Rizzo & Bakirov 2007, definition 3; and Székely & Rizzo 2014, whose U-centring is written out."""
     x, y = related(*shape)
     a, b = (squareform(pdist(z)) for z in (x, y))
@@ -112,22 +117,22 @@ def test_distance_correlation_is_the_formula_in_print(shape: tuple[int, int]) ->
         return found
 
     u, v = u_centred(a), u_centred(b)
-    assert value(flat("distance_correlation", "biased"), x, y) == pytest.approx(np.sqrt(biased_cka(a, b)), abs=1e-11)
-    assert value(flat("distance_correlation", "unbiased"), x, y) == pytest.approx(
-        (u * v).sum() / np.sqrt((u * u).sum() * (v * v).sum()), abs=1e-11
-    )
+    agree(value(flat("distance_correlation", "biased"), x, y), np.sqrt(biased_cka(a, b)))
+    agree(value(flat("distance_correlation", "unbiased"), x, y), (u * v).sum() / np.sqrt((u * u).sum() * (v * v).sum()))
 
 
+@oracle("similarity.mean_cca", "`scipy.linalg.subspace_angles`", 1e-12)
 @widths
-def test_mean_cca_is_that_of_scipys_angles_between_subspaces(shape: tuple[int, int]) -> None:
+def test_mean_cca_is_that_of_scipys_angles_between_subspaces(agree: Agreement, shape: tuple[int, int]) -> None:
     x, y = related(*shape)
 
-    assert value(flat("mean_cca"), x, y) == pytest.approx(canonical(x, y).mean(), abs=1e-12)
+    agree(value(flat("mean_cca"), x, y), canonical(x, y).mean())
 
 
+@oracle("similarity.svcca", "`numpy.linalg.svd` of each layer, then `subspace_angles`", 1e-12)
 @widths
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99, 1.0])
-def test_svcca_is_cca_of_numpys_leading_directions(shape: tuple[int, int], share: float) -> None:
+def test_svcca_is_cca_of_numpys_leading_directions(agree: Agreement, shape: tuple[int, int], share: float) -> None:
     x, y = related(*shape)
 
     def leading(z: np.ndarray) -> np.ndarray:
@@ -135,7 +140,14 @@ def test_svcca_is_cca_of_numpys_leading_directions(shape: tuple[int, int], share
         kept = next(k for k in range(1, len(s) + 1) if (s[:k] ** 2).sum() >= share * (s**2).sum() * (1 - 1e-12))
         return u[:, :kept] * s[:kept]
 
-    assert value(flat("svcca", share), x, y) == pytest.approx(canonical(leading(x), leading(y)).mean(), abs=1e-12)
+    agree(value(flat("svcca", share), x, y), canonical(leading(x), leading(y)).mean())
+
+
+PWCCA = oracle(
+    "similarity.pwcca",
+    "Morcos et al.'s sum over a QR of both layers; closed forms where layers share directions",
+    1e-12,
+)
 
 
 def pwcca_weights(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -145,62 +157,77 @@ def pwcca_weights(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return np.abs(directions.T @ centred(x)).sum(1)[: len(s)], s
 
 
+@PWCCA
 @widths
-def test_pwcca_of_raghu_is_morcos_formula_both_ways(shape: tuple[int, int]) -> None:
+def test_pwcca_of_raghu_is_morcos_formula_both_ways(agree: Agreement, shape: tuple[int, int]) -> None:
     x, y = related(*shape)
     ways = [np.average(s, weights=w) for w, s in (pwcca_weights(x, y), pwcca_weights(y, x))]
 
-    assert value(flat("pwcca", "raghu"), x, y) == pytest.approx(np.mean(ways), abs=1e-12)
+    agree(value(flat("pwcca", "raghu"), x, y), np.mean(ways))
 
 
+@PWCCA
 @pytest.mark.parametrize("shape", [(7, 12), (9, 9)])
-def test_pwcca_of_ding_is_the_first_layers_weighting(shape: tuple[int, int]) -> None:
+def test_pwcca_of_ding_is_the_first_layers_weighting(agree: Agreement, shape: tuple[int, int]) -> None:
     x, y = related(*shape)
     weights, correlations = pwcca_weights(x, y)
 
-    assert value(flat("pwcca", "ding"), x, y) == pytest.approx(np.average(correlations, weights=weights), abs=1e-12)
+    agree(value(flat("pwcca", "ding"), x, y), np.average(correlations, weights=weights))
 
 
-def test_pwcca_of_ding_counts_directions_without_a_partner_as_correlating_nothing() -> None:
+@PWCCA
+def test_pwcca_of_ding_counts_directions_without_a_partner_as_correlating_nothing(agree: Agreement) -> None:
     """X has 4 features at right angles and Y is one of them, so each feature weighs its length."""
     features = orthonormal(centred(RANDOM.standard_normal((N, 4)))) * [3.0, 1.0, 2.0, 4.0]
 
-    assert value(flat("pwcca", "ding"), features, features[:, 2:3]) == pytest.approx(2 / 10, abs=1e-12)
-    assert value(flat("pwcca", "raghu"), features, features[:, 2:3]) == pytest.approx(1, abs=1e-12)
+    agree(value(flat("pwcca", "ding"), features, features[:, 2:3]), 2 / 10)
+    agree(value(flat("pwcca", "raghu"), features, features[:, 2:3]), 1)
 
 
+@oracle(
+    "similarity.procrustes",
+    "`scipy.linalg.orthogonal_procrustes` and `scipy.spatial.procrustes`, the narrower layer filled with zeros",
+    1e-12,
+)
 @widths
-def test_procrustes_is_scipys(shape: tuple[int, int]) -> None:
+def test_procrustes_is_scipys(agree: Agreement, shape: tuple[int, int]) -> None:
     """`scipy.linalg.orthogonal_procrustes`, the narrower layer filled with zeros; and `scipy.spatial.procrustes`."""
     x, y = (np.pad(unit(z), ((0, 0), (0, 12 - z.shape[1]))) for z in related(*shape))
     scale = linalg.orthogonal_procrustes(x, y)[1]
 
-    assert value(flat("procrustes", "squared"), x, y) == pytest.approx(2 - 2 * scale, abs=1e-12)
-    assert value(flat("procrustes", "angular"), x, y) == pytest.approx(np.arccos(scale), abs=1e-12)
+    agree(value(flat("procrustes", "squared"), x, y), 2 - 2 * scale)
+    agree(value(flat("procrustes", "angular"), x, y), np.arccos(scale))
+    agree((1 - value(flat("procrustes", "squared"), x, y) / 2) ** 2, 1 - spatial.procrustes(x, y)[2])
 
 
+@oracle(
+    "similarity.least_squares",
+    '`numpy.linalg.lstsq`; scikit-learn\'s `r2_score(multioutput="variance_weighted")`',
+    1e-11,
+)
 @wider
-def test_least_squares_is_numpys_and_scikit_learns(shape: tuple[int, int]) -> None:
+def test_least_squares_is_numpys_and_scikit_learns(agree: Agreement, shape: tuple[int, int]) -> None:
     x, y = related(*shape)
     left = centred(y) - centred(x) @ np.linalg.lstsq(centred(x), centred(y))[0]
     residual = (left**2).sum() / (centred(y) ** 2).sum()
     r2 = r2_score(y, LinearRegression().fit(x, y).predict(x), multioutput="variance_weighted")
 
-    assert value(flat("least_squares", "residual"), x, y) == pytest.approx(residual, abs=1e-11)
-    assert value(flat("least_squares", "r2"), x, y) == pytest.approx(r2, abs=1e-11)
+    agree(value(flat("least_squares", "residual"), x, y), residual)
+    agree(value(flat("least_squares", "r2"), x, y), r2)
 
 
 COMPARISONS = {"spearman": stats.spearmanr, "pearson": stats.pearsonr, "kendall": stats.kendalltau}
 
 
+@oracle("similarity.rsa", "SciPy's `pdist`, then `spearmanr`, `pearsonr` and `kendalltau`", 1e-10)
 @wider
 @pytest.mark.parametrize("dissimilarity", ["correlation", "euclidean", "cosine"])
 @pytest.mark.parametrize("comparison", COMPARISONS)
-def test_rsa_is_scipys(shape: tuple[int, int], dissimilarity: Any, comparison: str) -> None:
+def test_rsa_is_scipys(agree: Agreement, shape: tuple[int, int], dissimilarity: Any, comparison: str) -> None:
     x, y = related(*shape)
     wanted = COMPARISONS[comparison](pdist(x, dissimilarity), pdist(y, dissimilarity)).statistic
 
-    assert value(flat("rsa", dissimilarity, comparison), x, y) == pytest.approx(wanted, abs=1e-10)
+    agree(value(flat("rsa", dissimilarity, comparison), x, y), wanted)
 
 
 def neighbours(z: np.ndarray, k: int, metric: str) -> list[set[int]]:
@@ -208,19 +235,19 @@ def neighbours(z: np.ndarray, k: int, metric: str) -> list[set[int]]:
     return [set(row.tolist()) for row in found]
 
 
+@oracle("similarity.mutual_knn", "scikit-learn's `NearestNeighbors`", 1e-12)
 @wider
 @pytest.mark.parametrize("distance", ["cosine", "euclidean"])
-def test_mutual_neighbours_are_scikit_learns(shape: tuple[int, int], distance: str) -> None:
+def test_mutual_neighbours_are_scikit_learns(agree: Agreement, shape: tuple[int, int], distance: str) -> None:
     x, y = related(*shape)
     pairs = zip(neighbours(x, 10, distance), neighbours(y, 10, distance), strict=True)
 
-    assert value(flat("mutual_knn", 10, distance), x, y) == pytest.approx(
-        np.mean([len(one & other) / 10 for one, other in pairs]), abs=1e-12
-    )
+    agree(value(flat("mutual_knn", 10, distance), x, y), np.mean([len(one & other) / 10 for one, other in pairs]))
 
 
+@oracle("similarity.cknna", "the sum in print, entry by entry, over scikit-learn's cosines and neighbours", 1e-11)
 @wider
-def test_cknna_is_the_sum_in_print(shape: tuple[int, int]) -> None:
+def test_cknna_is_the_sum_in_print(agree: Agreement, shape: tuple[int, int]) -> None:
     """Huh et al. 2024, appendix A, entry by entry over scikit-learn's cosines and neighbours."""
     x, y = related(*shape)
     tables = [cosine_similarity(z) for z in (x, y)]
@@ -234,11 +261,12 @@ def test_cknna_is_the_sum_in_print(shape: tuple[int, int]) -> None:
         )
 
     wanted = align(0, 1) / np.sqrt(align(0, 0) * align(1, 1))
-    assert value(flat("cknna", 10), x, y) == pytest.approx(wanted, abs=1e-11)
+    agree(value(flat("cknna", 10), x, y), wanted)
 
 
+@oracle("similarity.second_order_cosine", "the mean in print, sample by sample, over the same", 1e-11)
 @wider
-def test_second_order_cosine_is_the_mean_in_print(shape: tuple[int, int]) -> None:
+def test_second_order_cosine_is_the_mean_in_print(agree: Agreement, shape: tuple[int, int]) -> None:
     """Hamilton et al. 2016, eq. 2 and 3, sample by sample over scikit-learn's cosines and neighbours."""
     x, y = related(*shape)
     tables = [cosine_similarity(z) for z in (x, y)]
@@ -248,7 +276,7 @@ def test_second_order_cosine_is_the_mean_in_print(shape: tuple[int, int]) -> Non
         both = sorted(near[0][i] | near[1][i])
         found.append(cosine_similarity(tables[0][i, both][None], tables[1][i, both][None])[0, 0])
 
-    assert value(flat("second_order_cosine", 10), x, y) == pytest.approx(np.mean(found), abs=1e-11)
+    agree(value(flat("second_order_cosine", 10), x, y), np.mean(found))
 
 
 ON_FACTORS: list[Index] = [
