@@ -100,7 +100,7 @@ def study(sizes: Sizes, samples: int | None = None) -> Params:
         "controls": {}, "detectors": {}, "detection": {"auxiliary": "images", "confidence": 0.95, "resamples": 100},
         "ranks": {"numerical": {"threshold": 0.001}},
         "similarity": {"linear_cka": {"estimator": "biased", "of": "flattened"}},
-        "verdict": {"confidence": 0.95, "margin": 0.02}, "figures": {"accuracy_by_cut": {"width": 7}},
+        "trials": {}, "verdict": {"confidence": 0.95, "margin": 0.02}, "figures": {"accuracy_by_cut": {"width": 7}},
     })  # fmt: skip
 
 

@@ -133,6 +133,12 @@ def compare(index: str) -> None:
 
 
 @main.command()
+def trial() -> None:
+    """Try how far each index can be believed on the study's own networks."""
+    _run("trial", [], [paths.TRIALS])
+
+
+@main.command()
 def report() -> None:
     """Write the study's report."""
     _run("report", [], [paths.REPORTS])

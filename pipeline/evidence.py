@@ -1,10 +1,9 @@
 """From the files of a study to its evidence; what to read follows from params alone."""
 
 import json
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas
@@ -16,16 +15,7 @@ from pipeline.errors import DataError
 from pipeline.figures.base import SWATCH_CLASSES, SWATCHES, Evidence, Place
 from pipeline.figures.tables import distinct, where
 from pipeline.params import Params
-
-_BAR = ["detector", "low", "high", "own", "stitched"]
-CELL = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective", "measure", "value"]
-NETWORK = ["model", "seed", "data", "measure", "value"]
-PAIR = ["data", "model", "seed", "cut", "other_model", "other_seed", "other_cut", "measure", "value"]
-BARS = ["sender", "receiver", "seed", "objective", "sender_cut", "receiver_cut", *_BAR]
-TRUST = ["receiver", "seed", "cut", "detector", "measure", "value"]
-_CURVE = ["epoch", "rate", "loss"]
-_NUMBERS = {"seed": int, "other_seed": int, "epoch": int, "rate": float, "loss": float, "value": float}
-_NUMBERS |= {"low": float, "high": float, "own": int, "stitched": int}
+from pipeline.tables import BARS, CELL, CURVE, NETWORK, PAIR, TRIAL, TRUST, read_rows
 
 
 def read_evidence(params: Params) -> Evidence:
@@ -44,6 +34,7 @@ def read_evidence(params: Params) -> Evidence:
         curves=pandas.concat(_curves(params), ignore_index=True),
         similarity=similarity,
         detectors=_all(TRUST, (paths.detectors(*each) / "trust.csv" for each in receivers)),
+        trials=_all(TRIAL, map(paths.trial, params.trials)) if params.trials else DataFrame(),
         cuts={model: _cuts(model, similarity, cells) for model in params.models},
         towards=params.stitch.towards,
         classes=params.stitch.labels.classes,
@@ -54,21 +45,6 @@ def read_evidence(params: Params) -> Evidence:
         ),
         swatches={name: read_swatches(name) for name in params.datasets},
     )
-
-
-def read_rows(path: Path, columns: list[str]) -> DataFrame:
-    """The table in `path`; names stay texts, also where they look like numbers or like nothing."""
-    kinds: dict[Hashable, Any] = {column: _NUMBERS.get(column, str) for column in columns}
-    try:
-        table = pandas.read_csv(path, dtype=kinds, keep_default_na=False, na_values={"value": ["", "nan"]})
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file; `dvc repro` makes it") from error
-    except ValueError as error:
-        raise DataError(f"{path}: is not a table of numbers: {error}; delete it and run `dvc repro`") from error
-    missing = [column for column in columns if column not in table]
-    if missing:
-        raise DataError(f"{path}: has no column {missing[0]}; delete it and run `dvc repro`")
-    return table.reindex(columns=columns)
 
 
 def _originals(dataset: str, classes: int | None) -> np.ndarray:
@@ -126,7 +102,7 @@ def _accuracies(params: Params) -> DataFrame:
 
 def _curves(params: Params) -> Iterator[DataFrame]:
     for model, seed in product(params.models, params.seeds):
-        curve = read_rows(paths.network(model, seed) / "curve.csv", _CURVE)
+        curve = read_rows(paths.network(model, seed) / "curve.csv", CURVE)
         yield DataFrame({"model": model, "seed": seed}, index=curve.index).join(curve)
 
 

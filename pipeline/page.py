@@ -51,6 +51,7 @@ class Contents:
     cells: Table
     networks: Table
     detectors: Table
+    trials: Table
     seeds: str
     stages: Table
     versions: Table  # empty where nothing was run on this machine

@@ -210,6 +210,7 @@ class Params:
     detection: Detection
     ranks: dict[str, Options]
     similarity: dict[str, Options]
+    trials: dict[str, Options]  # none, {}, switches them off
     verdict: Verdicts
     figures: dict[str, Options]
 

@@ -23,6 +23,7 @@ AUDITS = Path("cache/audits")
 CONTROLS = Path("cache/controls")
 DETECTORS = Path("cache/detectors")
 STITCHES = Path("cache/stitches")
+TRIALS = Path("cache/trials")
 UNSTITCHED = Path("cache/unstitched")
 
 
@@ -83,6 +84,10 @@ def unstitched(model: str, seed: int, dataset: str) -> Path:
 
 def comparison(index: str) -> Path:
     return COMPARISONS / f"{index}.csv"
+
+
+def trial(name: str) -> Path:
+    return TRIALS / f"{name}.csv"
 
 
 def journal(stage: str, arguments: Iterable[object]) -> Path:

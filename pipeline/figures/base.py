@@ -37,6 +37,7 @@ class Evidence:
                 _of_K is the same on the images of the first K classes
     curves      model seed epoch rate loss
     similarity  data model seed cut other_model other_seed other_cut measure value
+    trials      trial data index part of measure value; how far each index can be believed
     cuts        of each model, in its own order
     originals   the first test images of the cells' dataset, N × C × H × W bytes
     paintings   what cells make of those, where they make images: by (sender, receiver, objective,
@@ -56,6 +57,7 @@ class Evidence:
     detectors: DataFrame
     cuts: dict[str, list[str]]
     swatches: dict[str, dict[str, list[np.ndarray]]]
+    trials: DataFrame = field(default_factory=DataFrame)  # empty where there are none
     towards: str = ""  # the receivers' own dataset, where that is another than the senders'
     classes: int | None = None  # of the cells' samples only those of the first so many classes; None for all
     originals: np.ndarray = field(default_factory=lambda: np.empty((0, 3, 1, 1), np.uint8))

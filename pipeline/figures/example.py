@@ -16,6 +16,7 @@ _NETWORK = ["model", "seed", "data", "measure", "value"]
 _TRUST = ["receiver", "seed", "cut", "detector", "measure", "value"]
 _BARS = ["sender", "receiver", "seed", "objective", "sender_cut", "receiver_cut", "detector", "low", "high", "own"]
 _BARS += ["stitched"]
+_TRIAL = ["trial", "data", "index", "part", "of", "measure", "value"]
 _CURVE = ["model", "seed", "epoch", "rate", "loss"]
 _PAIR = ["data", "model", "seed", "cut", "other_model", "other_seed", "other_cut", "measure", "value"]
 
@@ -33,6 +34,7 @@ def example_evidence() -> Evidence:
         curves=DataFrame(_curves(chance), columns=_CURVE),
         similarity=DataFrame(_similarity(chance), columns=_PAIR),
         detectors=DataFrame(_detectors(chance), columns=_TRUST),
+        trials=DataFrame(_trials(), columns=_TRIAL),
         cuts={model: list(CUTS) for model in MODELS},
         swatches={model: _images(chance, 1 if model == "bw" else 3) for model in MODELS},
         originals=_pictures(chance, 3),
@@ -51,6 +53,11 @@ def _detectors(chance: np.random.Generator) -> list[tuple]:
         for seed in SEEDS
         for cut in CUTS
     ]
+
+
+def _trials() -> list[tuple]:
+    place = ("shortcut", "correlated", "linear_cka", "pairs")
+    return [(*place, "all", measure, value) for measure, value in (("value", 0.875), ("p", 0.01), ("chance", 0.5))]
 
 
 def _cells(chance: np.random.Generator) -> list[tuple]:

@@ -24,6 +24,8 @@ from pipeline.ranks import RANKS
 from pipeline.registry import Table, build, build_kind, lookup
 from pipeline.similarity import INDICES
 from pipeline.stitches import STITCHES
+from pipeline.trials import TRIALS
+from pipeline.trials.base import Trial
 
 Size = tuple[int, int, int]
 Cuts = tuple[tuple[str, Shape], ...]  # names and shapes
@@ -34,6 +36,7 @@ FAMILIES: dict[str, Table] = {
     "detectors": DETECTORS,
     "ranks": RANKS,
     "similarity": INDICES,
+    "trials": TRIALS,
     "figures": FIGURES,
 }
 
@@ -150,6 +153,7 @@ def _networks(params: Params) -> Iterator[PipelineError]:
         yield from _pairs(params)
         yield from _controls(params, counts)
         yield from _labels(params, counts, len(datasets[params.stitch.data].classes(root)))
+        yield from _trials(params, given)
 
 
 def _controls(params: Params, told_apart: dict[str, int]) -> Iterator[PipelineError]:
@@ -177,6 +181,16 @@ def _labels(params: Params, told_apart: dict[str, int], there: int) -> Iterator[
         if labels.permutation is not None and len(labels.permutation) != count:
             length = len(labels.permutation)
             yield ParamsError(f"stitch.labels.permutation: names {length} classes; {receiver} tells {count} apart")
+
+
+def _trials(params: Params, given: dict[str, Cuts]) -> Iterator[PipelineError]:
+    """Whether the study has the networks and cuts that each trial compares."""
+    from pipeline.stages.designing import design
+
+    there = design(params, {name: tuple(cut for cut, _ in cuts) for name, cuts in given.items()})
+    for name, options in params.trials.items():
+        trial: Trial = build(f"trials.{name}", TRIALS, name, options)
+        yield from map(ParamsError, trial.lacks(there))
 
 
 def _cuts(

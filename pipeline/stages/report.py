@@ -9,6 +9,7 @@ from pathlib import Path
 from pandas import DataFrame
 
 from pipeline import journal, page, paths
+from pipeline.believing import belief_table
 from pipeline.departures import departures
 from pipeline.evidence import read_evidence
 from pipeline.figures import FIGURES
@@ -53,6 +54,7 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
         "control_audits": evidence.control_audits,
         "detectors": evidence.detectors,
         "similarity": evidence.similarity,
+        **({"trials": evidence.trials} if params.trials else {}),
     }
     return {
         **{f"figures/{name}.{kind}": data for name, kinds in drawn.items() for kind, data in kinds.items()},
@@ -98,6 +100,7 @@ def tidy_inputs(params: Params) -> list[Path]:
         paths.CONTROLS: (paths.controls(*receiver) for receiver in product(params.receivers, params.seeds)),
         paths.DETECTORS: (paths.detectors(*receiver) for receiver in product(params.receivers, params.seeds)),
         paths.COMPARISONS: map(paths.comparison, params.similarity),
+        paths.TRIALS: map(paths.trial, params.trials),
     }
     return [path for folder, expected in wanted.items() for path in tidy(folder, expected)]
 
@@ -122,6 +125,7 @@ def _contents(
         cells=_shown_cells(cells, params),
         networks=_shown_networks(networks, evidence.data),
         detectors=_shown_detectors(evidence.detectors),
+        trials=belief_table(evidence.trials, params.trials),
         seeds=f"Each model has seeds {', '.join(map(str, params.seeds))}; all randomness descends from {params.seed}.",
         data={name: page.columns_of(part) for name, part in rows.items()},
         **_shown_provenance(params),

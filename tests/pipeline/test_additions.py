@@ -95,7 +95,7 @@ def test_a_new_index_runs_its_own_comparison_and_a_new_figure_the_report(reprodu
 
     ran = reproduced.repro()
 
-    assert ran == {"check", "compare@shared_sign", "report"}
+    assert ran == {"check", "compare@shared_sign", "trial", "report"}
     measured = list(rows(reproduced, "similarity")["measure"])
     assert measured.count("shared_sign") == measured.count("linear_cka") > 0
     assert "shared_sign" in rows(reproduced, "cells").columns
@@ -123,7 +123,7 @@ def test_a_new_objective_makes_its_own_cells_and_a_new_architecture_its_own_netw
 
     of_objective = {"stitch@one-two-0", "control@two-0", "audit@one-two-0", "report"}
     of_model = {"check", "plan@one", "plan@two", "plan@flat", "train@flat-0", "extract@flat-0-patches"}
-    assert ran == of_objective | of_model | {"compare@linear_cka"}
+    assert ran == of_objective | of_model | {"compare@linear_cka", "trial"}
     assert before.items() <= cells_done(reproduced).items()
     assert len(cells_done(reproduced)) == len(before) + 3 * len(["one", "self", "random", "noise"])
     assert set(rows(reproduced, "cells")["objective"]) == {"task", "direct", "smoothed_task"}
@@ -136,7 +136,7 @@ def test_a_new_stitch_makes_every_cell_anew_and_nothing_before_them(reproduced: 
 
     ran = reproduced.repro()
 
-    assert ran == {"check", "stitch@one-two-0", "control@two-0", "audit@one-two-0", "report"}
+    assert ran == {"check", "stitch@one-two-0", "control@two-0", "audit@one-two-0", "trial", "report"}
     assert set(rows(reproduced, "cells")["map"]) == {"identity_start"}
     assert all(accuracy >= 0 for accuracy in rows(reproduced, "cells")["accuracy"])
 
@@ -174,3 +174,15 @@ def test_a_new_detector_is_asked_by_every_audit_and_no_stitch_is_made(reproduced
     assert ran == {"check", "detect@two-0", "control@two-0", "audit@one-two-0", "report"}
     assert "auroc_distant" in set(rows(reproduced, "audits")["measure"])
     assert cells_done(reproduced) == before
+
+
+def test_a_new_trial_asks_every_index_and_runs_nothing_before_it(reproduced: Checkout) -> None:
+    add(reproduced, "trials")
+
+    ran = reproduced.repro()
+
+    assert ran == {"check", "trial", "report"}
+    found = rows(reproduced, "trials")
+    assert found["index"].tolist() == ["linear_cka"]
+    assert found["value"].between(0, 1).all()
+    assert "ends least similar" in (reproduced.study / "reports/index.html").read_text()

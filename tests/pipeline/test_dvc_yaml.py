@@ -38,7 +38,10 @@ def test_a_stage_depends_on_all_the_code_it_imports_and_no_other(stage: str) -> 
     assert sorted(names) == sorted(wanted)
 
 
-@pytest.mark.parametrize("stage", ["dataset", "plan", "stitch", "detect", "control", "audit", "compare", "report"])
+BUILDING = ["dataset", "plan", "stitch", "detect", "control", "audit", "compare", "trial", "report"]
+
+
+@pytest.mark.parametrize("stage", BUILDING)
 def test_a_stage_depends_on_the_variants_it_builds(stage: str) -> None:
     tables = {path.parent.name for path in closure(f"pipeline.stages.{stage}") if path.name == "__init__.py"} - {
         "pipeline",
@@ -64,6 +67,7 @@ def test_outputs_lie_where_paths_says() -> None:
         "detect": [paths.detectors("R", 7)],
         "audit": [paths.audit("S", "R", 7)],
         "compare": [paths.comparison("I")],
+        "trial": [paths.TRIALS],
     }
 
     for stage, outputs in expected.items():

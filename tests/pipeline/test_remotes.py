@@ -109,7 +109,7 @@ def test_a_variant_in_a_fresh_clone_fetches_what_it_can_and_runs_the_rest(reprod
 
     ran = executed(clone.run("dvc", "exp", "run", "--pull", "-S", "stitch.lr=1e-3"))
 
-    assert ran == {"stitch@one-two-0", "audit@one-two-0", "control@two-0", "report"}
+    assert ran == {"stitch@one-two-0", "audit@one-two-0", "control@two-0", "trial", "report"}
 
 
 def test_a_damaged_object_fails_the_pull_by_name_and_is_mended_from_a_good_clone(

@@ -7,7 +7,7 @@ from tests.pipeline.checkout import Checkout, executed
 ALL = {
     "check", "dataset@patches", "plan@one", "plan@two", "train@one-0", "train@two-0", "extract@one-0-patches",
     "extract@two-0-patches", "detect@two-0", "control@two-0", "stitch@one-two-0", "audit@one-two-0",
-    "compare@linear_cka", "report",
+    "compare@linear_cka", "trial", "report",
 }  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def test_a_stitching_param_runs_what_is_downstream_of_stitching_and_going_back_n
     ran = executed(reproduced.run("dvc", "exp", "run", "-S", "stitch.lr=1e-3"))
     back = executed(reproduced.run("dvc", "exp", "run", "-S", "stitch.lr=0.01"))
 
-    assert ran == {"stitch@one-two-0", "audit@one-two-0", "control@two-0", "report"}
+    assert ran == {"stitch@one-two-0", "audit@one-two-0", "control@two-0", "trial", "report"}
     assert back == set()
 
 
@@ -59,13 +59,13 @@ def test_a_new_seed_runs_that_seed_alone(reproduced: Checkout) -> None:
         "detect@two-1",
         "audit@one-two-1",
     }
-    assert ran == new | {"check", "compare@linear_cka", "report"}
+    assert ran == new | {"check", "compare@linear_cka", "trial", "report"}
 
 
 def test_a_new_sender_runs_that_sender_alone(reproduced: Checkout) -> None:
     reproduced.params("senders:\n- one\n", "senders:\n- one\n- two\n")
 
-    assert reproduced.repro() == {"check", "stitch@two-two-0", "audit@two-two-0", "report"}
+    assert reproduced.repro() == {"check", "stitch@two-two-0", "audit@two-two-0", "trial", "report"}
 
 
 def test_a_sender_taken_away_again_leaves_the_lock_as_it_was(reproduced: Checkout) -> None:
@@ -96,7 +96,7 @@ def test_a_new_objective_trains_its_own_cells_only(reproduced: Checkout) -> None
     ran = reproduced.repro()
 
     after = {path: path.stat().st_mtime_ns for path in cells.glob("*/scores.json")}
-    assert ran == {"check", "stitch@one-two-0", "control@two-0", "audit@one-two-0", "report"}
+    assert ran == {"check", "stitch@one-two-0", "control@two-0", "audit@one-two-0", "trial", "report"}
     assert before.items() <= after.items()
     assert len(after) == len(before) + 3 * len(["one", "self", "random"])
 

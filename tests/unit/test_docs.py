@@ -22,6 +22,7 @@ from pipeline.ranks import RANKS
 from pipeline.registry import lookup
 from pipeline.similarity import INDICES
 from pipeline.stitches import STITCHES
+from pipeline.trials import TRIALS
 
 TOP = Path(__file__).resolve().parents[2]
 PAGES = sorted([*TOP.glob("*.md"), *TOP.glob("docs/**/*.md"), *TOP.glob("studies/*/*.md")])
@@ -36,6 +37,7 @@ TABLES = {  # and the page where its variants are
     "controls": (CONTROLS, "params.md"),
     "ranks": (RANKS, "params.md"),
     "similarity": (INDICES, "params.md"),
+    "trials": (TRIALS, "trials.md"),
     "figures": (FIGURES, "report.md"),
 }
 VARIANTS = [(family, name) for family, (table, _) in TABLES.items() for name in table]

@@ -62,6 +62,7 @@ def contents(**changes: object) -> Contents:
         "cells": Table("Cells.", ("sender", "accuracy"), (("</table><b>", "99.00 %"),), 1),
         "networks": EMPTY,
         "detectors": EMPTY,
+        "trials": EMPTY,
         "seeds": "Seeds 0, 1.",
         "stages": EMPTY,
         "versions": EMPTY,

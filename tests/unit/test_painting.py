@@ -63,6 +63,7 @@ def study(**changes: object) -> Params:
     document["stitch"] |= {"data": "hues", "towards": "shapes", "optimiser": "adam", "lr": 0.02, "epochs": 25}
     document["objectives"] = {"class_map": {}, "assignment": {}}
     document["controls"] = {"noise": {"radius": 0.1, "classes": None}}
+    document["trials"] = {}
     document["figures"] = {"accuracy_by_cut": {"width": 7}, "paintings": {"width": 7, "images": 12}}
     for place, value in changes.items():
         section, _, key = place.partition("__")

@@ -24,7 +24,8 @@ RECIPE = {
     "milestones": [], "warmup_epochs": 0, "epochs": 4, "batch": 128,
 }  # fmt: skip
 TABLES = (
-    "audits", "cells", "comparisons", "control_audits", "controls", "detectors", "networks", "similarity", "verdicts"
+    "audits", "cells", "comparisons", "control_audits", "controls", "detectors", "networks", "similarity", "trials",
+    "verdicts",
 )  # fmt: skip
 FIGURES = {
     "swatches": {"width": 7.0, "per_class": 1, "classes": 10},
@@ -72,6 +73,7 @@ def study(**changes: object) -> Params:
         "verdict": {"confidence": 0.95, "margin": 0.02, "auroc": 0.75, "rank_ratio": 1.5},
         "ranks": {"numerical": {}},
         "similarity": {"linear_cka": {"estimator": "biased", "of": "flattened"}},
+        "trials": {"shortcut": {}},
         "figures": FIGURES,
     }
     return typed_params(document | changes)
@@ -102,6 +104,7 @@ def lay_out(evidence: Evidence) -> None:
             write(paths.controls("digit", seed) / f"{name}.csv", where(table, seed=seed))
         write(paths.detectors("digit", seed) / "trust.csv", where(evidence.detectors, seed=seed))
     write(paths.comparison("linear_cka"), evidence.similarity)
+    write(paths.trial("shortcut"), evidence.trials)
     for name, swatches in evidence.swatches.items():
         folder = paths.dataset(name) / "train"
         folder.mkdir(parents=True)

@@ -5,12 +5,12 @@ import pytest
 from pandas import DataFrame
 
 from pipeline.departures import departures
-from pipeline.evidence import BARS, TRUST
 from pipeline.figures.base import Evidence
 from pipeline.figures.example import MODELS, example_evidence
 from pipeline.figures.tables import distinct, groups, series, summarised, where
 from pipeline.params import Verdicts
 from pipeline.summary import KEYS, accuracy_plot, cell_table, finding, metrics, network_table, reaches
+from pipeline.tables import BARS, TRUST
 from pipeline.verdicts import comparisons, verdicts
 
 RULES = Verdicts(confidence=0.95, margin=0.02, auroc=0.75, rank_ratio=1.5)

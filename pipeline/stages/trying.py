@@ -1,0 +1,166 @@
+"""A study's files as trials are given them; what is dear in that is kept in scratch, under all that decides it."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pipeline import paths
+from pipeline.arrays import Activations
+from pipeline.atomic import digest, write_json
+from pipeline.errors import ResourceError
+from pipeline.figures.tables import where
+from pipeline.imports import closure, code_digest
+from pipeline.params import Params
+from pipeline.probing import probe_accuracy
+from pipeline.registry import build
+from pipeline.similarity import INDICES
+from pipeline.similarity.base import Index
+from pipeline.stages.compare import refuse_strangers
+from pipeline.stages.designing import design
+from pipeline.store import Store, open_store
+from pipeline.tables import CELL, PAIR, read_rows
+from pipeline.trials.base import Judged, Layer, Material, Network, Truncations
+from pipeline.truncation import Truncation, features
+
+_TOGETHER = 64  # samples of two cuts that are held against each other at a time
+
+
+def material(params: Params) -> Material:
+    """On the data of the stitches."""
+    stores = {network: open_store(*network, params.stitch.data) for network in product(params.models, params.seeds)}
+    refuse_strangers(list(stores.values()))
+    cuts = {model: distinct([stores[model, seed] for seed in params.seeds]) for model in params.models}
+    layers = tuple(Layer(*network, cut) for network in stores for cut in cuts[network[0]])
+    bench = Bench(params, stores)
+    judged = [*_compared(params, layers, bench.signs), *_stitched(params, layers)]
+    return Material(design(params, cuts), layers, judged, bench.probed, bench.truncated)
+
+
+def distinct(stores: Sequence[Store]) -> tuple[str, ...]:
+    """The cuts that do not hold, in every store, the very numbers of an earlier one: as after a pool over one place."""
+    kept: list[str] = []
+    for cut in stores[0].cuts:
+        if not any(all(_equal(store, cut, other) for store in stores) for other in kept):
+            kept.append(cut)
+    return tuple(kept)
+
+
+def _equal(store: Store, one: str, other: str) -> bool:
+    if prod(store.shape(one)) != prod(store.shape(other)):
+        return False
+    first, second = (store.rows("test", cut) for cut in (one, other))
+    blocks = ((start, min(start + _TOGETHER, first.shape[0])) for start in range(0, first.shape[0], _TOGETHER))
+    return all(np.array_equal(first.read(*block).ravel(), second.read(*block).ravel()) for block in blocks)
+
+
+def _compared(params: Params, layers: Sequence[Layer], signs: Mapping[str, int]) -> Iterator[Judged]:
+    """What `compare` found, turned so that the larger is the more similar."""
+    places = {layer: number for number, layer in enumerate(layers)}
+    for name in params.similarity:
+        rows = where(read_rows(paths.comparison(name), PAIR), data=params.stitch.data, measure=name)
+        values = np.full((len(layers), len(layers)), np.nan)
+        for _, model, seed, cut, other_model, other_seed, other_cut, _, value in rows.itertuples(index=False):
+            pair = Layer(model, seed, cut), Layer(other_model, other_seed, other_cut)
+            if all(layer in places for layer in pair):
+                values[places[pair[0]], places[pair[1]]] = value
+        yield Judged(name, signs[name] * values)
+
+
+def _stitched(params: Params, layers: Sequence[Layer]) -> Iterator[Judged]:
+    """Accuracies of stitched networks, from the sender's layer to the receiver's, where all pairs are stitched."""
+    if params.stitch.pairs != "all":
+        return
+    places = {layer: number for number, layer in enumerate(layers)}
+    found = {name: np.full((len(layers), len(layers)), np.nan) for name in params.objectives}
+    for sender, receiver, seed in product(params.senders, params.receivers, params.seeds):
+        rows = where(read_rows(paths.cells(sender, receiver, seed), CELL), measure="accuracy")
+        for _, _, _, _, source, target, _, objective, _, value in rows.itertuples(index=False):
+            pair = Layer(sender, seed, source), Layer(receiver, seed, target)
+            if all(layer in places for layer in pair):
+                found[objective][places[pair[0]], places[pair[1]]] = value
+    for name, values in found.items():
+        yield Judged(f"accuracy_{name}", values)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where layers are truncated and probed."""
+
+    params: Params
+    stores: Mapping[Network, Store]
+
+    @cached_property
+    def indices(self) -> dict[str, Index]:
+        return {
+            name: build(f"similarity.{name}", INDICES, name, options)
+            for name, options in self.params.similarity.items()
+        }
+
+    @property
+    def signs(self) -> dict[str, int]:
+        return {name: 1 if index.facts().larger_is_more_similar else -1 for name, index in self.indices.items()}
+
+    def probed(self, layer: Layer, decay: float) -> float:
+        return self._probes(layer, (), decay)[0]
+
+    def truncated(self, layer: Layer, ranks: tuple[int, ...], decay: float) -> Truncations:
+        truncation = self._truncation(layer, ranks)
+        judged = [Judged(name, self.signs[name] * self._values(layer, ranks, name)) for name in self.indices]
+        return Truncations(truncation.ranks, np.array(self._probes(layer, ranks, decay)), judged)
+
+    def _probes(self, layer: Layer, ranks: tuple[int, ...], decay: float) -> list[float]:
+        labels = {split: self.stores[layer[:2]].labels(split) for split in ("train", "test")}
+
+        def make() -> list[float]:
+            truncation = self._truncation(layer, ranks)
+            pairs = zip(truncation.pooled("train"), truncation.pooled("test"), strict=True)
+            return [probe_accuracy((train, labels["train"]), (test, labels["test"]), decay) for train, test in pairs]
+
+        return self._kept(layer, ["probe", ranks, decay], "pipeline.probing", make)
+
+    def _values(self, layer: Layer, ranks: tuple[int, ...], name: str) -> np.ndarray:
+        """Every truncation of the layer against every other, as the index has it."""
+
+        def make() -> list[list[float]]:
+            try:
+                truncations = self._truncation(layer, ranks).layers()
+                return self.indices[name].matrix(truncations, self._memory).tolist()
+            except ValueError as error:
+                error.add_note(f"truncations of {'/'.join(map(str, layer))}")
+                raise
+
+        module = INDICES[name].partition(":")[0]
+        return np.array(self._kept(layer, [name, self.params.similarity[name], ranks], module, make))
+
+    def _truncation(self, layer: Layer, ranks: tuple[int, ...]) -> Truncation:
+        train, test = (self._rows(layer, split) for split in ("train", "test"))
+        width = features(train.shape)
+        needed = 4 * 8 * width**2
+        if ranks and needed > self._memory:
+            raise ResourceError(
+                f"trials: the eigenbasis of {'/'.join(map(str, layer))}, {width} features wide, needs "
+                f"{needed / 1e9:.3g} GB and has {self._memory / 1e9:.3g}; leave the cut out, or give more "
+                "machine.memory_gb"
+            )
+        return Truncation(train, test, ranks)
+
+    def _rows(self, layer: Layer, split: str) -> Activations:
+        return self.stores[layer[:2]].rows(split, layer.cut)
+
+    @property
+    def _memory(self) -> int:
+        return int(self.params.machine.memory_gb * 1e9)
+
+    def _kept(self, layer: Layer, what: list[Any], module: str, make: Callable[[], Any]) -> Any:
+        code = code_digest(closure("pipeline.truncation", module))
+        key = digest(self.stores[layer[:2]].digest, layer.cut, what, code)
+        path = paths.scratch("trial", f"{key}.json")
+        if not path.exists():
+            write_json(path, make())
+        return json.loads(path.read_text())

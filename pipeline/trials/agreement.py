@@ -1,0 +1,36 @@
+"""How well dissimilarities follow differences of what a linear probe makes of the layers (Ding et al. 2021)."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pipeline.correlation import defined, kendall, spearman
+from pipeline.trials.base import Finding, require
+
+
+def agreement(
+    index: str, part: str, of: str, accuracies: np.ndarray, values: np.ndarray, itself: bool
+) -> Iterator[Finding]:
+    """Of one set of layers: τ and ρ between |F(A) - F(B)| and d(A, B), and their p-values.
+
+    A is the layer whose probe does best, the first of several; `values` are similarities from the row's layer to the
+    column's. B is every layer, and A among them only for `itself`: A is at no distance from itself by both, so that
+    τ is about 2 / n without any relation. Where either side is the same for all, or the index does not compare A with
+    each, there is no correlation, and nothing is said.
+    """
+    reference = int(np.argmax(accuracies))
+    held = np.ones(len(accuracies), bool)
+    held[reference] = itself
+    losses = accuracies[reference] - accuracies[held]
+    dissimilarities = -values[reference, held]
+    if not defined(losses, dissimilarities):
+        return
+    yield Finding(index, part, of, "count", len(losses))
+    for name, found in (("kendall", kendall), ("spearman", spearman)):
+        value, p = found(losses, dissimilarities)
+        yield Finding(index, part, of, name, value)
+        yield Finding(index, part, of, f"{name}_p", p)
+
+
+def expect_probe(decay: float) -> None:
+    require(decay > 0, f"decay: is {decay:g}; it should be above 0, for one minimum")

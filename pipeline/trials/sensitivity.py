@@ -1,0 +1,71 @@
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from pipeline.errors import choices
+from pipeline.trials.agreement import agreement, expect_probe
+from pipeline.trials.base import ALL, Design, Finding, Layer, Material, Trial, expect_interval, interval, require
+
+
+@final
+@dataclass(frozen=True)
+class Sensitivity(Trial):
+    """Whether an index sees what a low-rank truncation takes from a linear probe (Balogh & Jelasity 2025, table 2).
+
+    A layer is seen at several ranks, in its first principal directions; what a probe loses by that is set against
+    what the index says of the two. Kendall's τ and Spearman's ρ are of one layer over its ranks; their means are over
+    layers.
+    """
+
+    cuts: tuple[str, ...] | None  # null for all
+    ranks: tuple[int, ...]  # and the layer's width; those that are not below that are left out
+    decay: float  # of the probe
+    itself: bool  # whether the layer that is best is held against itself too, as in the paper
+    confidence: float
+    resamples: int
+
+    headings: ClassVar = {"kendall": "sensitivity to truncation, Kendall’s τ", "spearman": "Spearman’s ρ"}
+
+    def __post_init__(self) -> None:
+        expect_interval(self.confidence, self.resamples)
+        expect_probe(self.decay)
+        require(self.cuts != (), "cuts: is empty; it should name at least one, or be null for all")
+        rising = sorted(set(self.ranks))
+        require(
+            len(rising) > 2 - self.itself and len(rising) == len(self.ranks) and rising[0] > 0,
+            f"ranks: are {list(self.ranks)}; they should be {3 - self.itself} or more different ones, each 1 or more",
+        )
+
+    def lacks(self, design: Design) -> Iterator[str]:
+        known = list(dict.fromkeys(cut for cuts in design.cuts.values() for cut in cuts))
+        for cut in self.cuts or ():
+            if cut not in known:
+                yield f"trials.sensitivity.cuts: names {cut}, which no model is cut at; {choices(cut, known)}"
+
+    def run(self, material: Material) -> Iterator[Finding]:
+        found: dict[str, dict[str, dict[str, list[float]]]] = {}  # by index, measure and network
+        for layer in material.layers:
+            if self.cuts is None or layer.cut in self.cuts:
+                for finding in self._of(material, layer):
+                    yield finding
+                    networks = found.setdefault(finding.index, {}).setdefault(finding.measure, {})
+                    networks.setdefault(f"{layer.model}/{layer.seed}", []).append(finding.value)
+        for index, measures in found.items():
+            for name in ("kendall", "spearman"):
+                yield from self._over_all(index, name, list(measures[name].values()))
+
+    def _of(self, material: Material, layer: Layer) -> Iterator[Finding]:
+        truncations = material.truncated(layer, self.ranks, self.decay)
+        where = "/".join(map(str, layer))
+        for judged in truncations.judged:
+            yield from agreement(judged.index, "layer", where, truncations.accuracies, judged.values, self.itself)
+
+    def _over_all(self, index: str, name: str, networks: list[list[float]]) -> Iterator[Finding]:
+        totals, counts = (np.array([float(of(values)) for values in networks]) for of in (sum, len))
+        yield Finding(index, name, ALL, "value", float(totals.sum() / counts.sum()))
+        yield Finding(index, name, ALL, "count", counts.sum())
+        if not self.itself:
+            yield Finding(index, name, ALL, "chance", 0.0)
+        yield from interval(index, name, totals, counts, self.confidence, self.resamples)
