@@ -8,6 +8,7 @@ DATASETS = {
     "image_folder": "pipeline.datasets.image_folder:ImageFolder",
     "mnist": "pipeline.datasets.mnist:MNIST",
     "noise": "pipeline.datasets.noise:Noise",
+    "noisy_labels": "pipeline.datasets.noisy_labels:NoisyLabels",
     "resized": "pipeline.datasets.resized:Resized",
     "scrambled": "pipeline.datasets.scrambled:Scrambled",
     "svhn": "pipeline.datasets.svhn:SVHN",

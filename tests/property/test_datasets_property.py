@@ -30,6 +30,7 @@ DIGITS = {"kind": "digits", "size": 12, "train_fraction": 0.5}
 WITHOUT_FILES: list[dict[str, object]] = [
     DIGITS,
     {"kind": "synthetic", "categories": 3, "samples": 10, "size": 6},
+    {"kind": "noisy_labels", "source": DIGITS, "share": 0.5},
     *(
         {"kind": "colour_digits", "source": DIGITS, "scheme": scheme}
         for scheme in ("correlated", "digit", "colour", "colour_only", "bw", "mix")

@@ -18,6 +18,7 @@ import scipy.stats
 import torchvision.datasets
 from PIL import Image
 from ruamel.yaml import YAML
+from sklearn.metrics import mutual_info_score
 
 from pipeline import registry
 from pipeline.datasets import DATASETS, files, idx
@@ -29,6 +30,7 @@ from pipeline.datasets.fashion_mnist import FashionMNIST
 from pipeline.datasets.image_folder import ImageFolder
 from pipeline.datasets.mnist import MNIST
 from pipeline.datasets.noise import Noise, Pattern
+from pipeline.datasets.noisy_labels import NoisyLabels
 from pipeline.datasets.options import Limit, limited
 from pipeline.datasets.resized import Resized
 from pipeline.datasets.scrambled import Scrambled, scrambled
@@ -61,6 +63,11 @@ SCHEMES: tuple[Scheme, ...] = ("correlated", "digit", "colour", "colour_only", "
         ("cifar10", {"limit": None, **PLAIN, "std": [1.0, 0.0, 1.0]}, r"d\.std: is .*; it should hold numbers above 0"),
         ("svhn", {"limit": None, **PLAIN, "mean": [float("nan"), 0.0, 0.0]}, r"d\.mean: is .*finite"),
         ("svhn", {"limit": None, **PLAIN, "mean": [0.5]}, r"d\.mean: has 1 entries; it should have 3"),
+        (
+            "noisy_labels",
+            {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "share": 0},
+            r"d\.share: is 0; it should be above 0, and at most 1",
+        ),
         (
             "resized",
             {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "size": 3, "channels": 1},
@@ -143,6 +150,7 @@ def test_the_examples_of_the_documentation_can_be_built() -> None:
     assert {name: type(dataset).__name__ for name, dataset in built.items()} == {
         "correlated": "ColourDigits",
         "digit": "ColourDigits",
+        "by_heart": "NoisyLabels",
         "pets": "ImageFolder",
         "static": "Noise",
         "shuffled": "Scrambled",
@@ -505,6 +513,38 @@ def test_what_a_scrambled_source_misses_is_missed(tmp_path: Path) -> None:
 
     assert list(Scrambled(source, 7).missing(tmp_path)) == list(source.missing(tmp_path)) != []
     assert Scrambled(source, 7).downloads()
+
+
+# Noisy labels
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
+def test_a_share_of_the_training_labels_is_drawn_anew_from_all_classes(share: float) -> None:
+    """So (1 - 1 / 4) of the share changes, within five deviations of the binomial; and nothing else."""
+    source = Synthetic(categories=4, samples=4000, size=4)
+    noisy = NoisyLabels(source, share)
+    whole, found = source.load(NOWHERE, "train", 0), noisy.load(NOWHERE, "train", 0)
+
+    changed = found.labels != whole.labels
+
+    assert changed.mean() == pytest.approx(0.75 * share, abs=5 * (0.1875 * share / 4000) ** 0.5)
+    assert np.count_nonzero(changed) <= share * 4000
+    assert np.bincount(found.labels[changed]) == pytest.approx(changed.sum() / 4, rel=0.25)
+    assert np.array_equal(found.pixels[:], whole.pixels[:])
+    assert found.ids == tuple(f"noisy{share:g}/{name}" for name in whole.ids)
+    assert np.array_equal(noisy.load(NOWHERE, "test", 0).labels, source.load(NOWHERE, "test", 0).labels)
+    assert (noisy.shape(), noisy.normalisation()) == (source.shape(), source.normalisation())
+
+
+def test_labels_that_are_all_drawn_anew_say_nothing_of_the_class_and_follow_the_seed() -> None:
+    """Mutual information of the two tables of labels, against what 16 cells of 4,000 draws have by chance."""
+    source = Synthetic(categories=4, samples=4000, size=4)
+    whole = source.load(NOWHERE, "train", 0)
+    one, again, other = (NoisyLabels(source, 1.0).load(NOWHERE, "train", seed).labels for seed in (0, 0, 1))
+
+    assert mutual_info_score(whole.labels, one) < 5 * 9 / (2 * 4000)
+    assert np.array_equal(one, again)
+    assert not np.array_equal(one, other)
 
 
 # MNIST and Fashion-MNIST
