@@ -25,7 +25,7 @@ def agreement(
     dissimilarities = -values[reference, held]
     if not defined(losses, dissimilarities):
         return
-    yield Finding(index, part, of, "count", len(losses))
+    yield Finding(index, part, of, "count", float(len(losses)))
     for name, found in (("kendall", kendall), ("spearman", spearman)):
         value, p = found(losses, dissimilarities)
         yield Finding(index, part, of, name, value)

@@ -136,7 +136,7 @@ def _share(index: str, part: str, of: str, found: Sequence[Share]) -> Iterator[F
     count = sum(share.count for share in found)
     yield Finding(index, part, of, "value", sum(share.held for share in found) / count)
     yield Finding(index, part, of, "chance", sum(share.chance for share in found) / count)
-    yield Finding(index, part, of, "count", count)
+    yield Finding(index, part, of, "count", float(count))
 
 
 def interval(

@@ -26,8 +26,8 @@ def ordered(
     aurocs = {cut: auroc(table[far], table[near]) for cut, table in by_cut.items()}
     yield Finding(judged.index, "pairs", ALL, "value", float(np.mean(list(aurocs.values()))))
     yield Finding(judged.index, "pairs", ALL, "chance", 0.5)
-    yield Finding(judged.index, "pairs", ALL, "near", int(near.sum()))
-    yield Finding(judged.index, "pairs", ALL, "far", int(far.sum()))
+    yield Finding(judged.index, "pairs", ALL, "near", float(near.sum()))
+    yield Finding(judged.index, "pairs", ALL, "far", float(far.sum()))
     whole = {cut: table for cut, table in by_cut.items() if np.isfinite(table[~np.eye(len(table), dtype=bool)]).all()}
     if len(whole) == len(by_cut):  # what is not known of a pair cannot be put in its place
         tables = np.stack(list(whole.values()))

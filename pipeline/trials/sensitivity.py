@@ -65,7 +65,7 @@ class Sensitivity(Trial):
     def _over_all(self, index: str, name: str, networks: list[list[float]]) -> Iterator[Finding]:
         totals, counts = (np.array([float(of(values)) for values in networks]) for of in (sum, len))
         yield Finding(index, name, ALL, "value", float(totals.sum() / counts.sum()))
-        yield Finding(index, name, ALL, "count", counts.sum())
+        yield Finding(index, name, ALL, "count", float(counts.sum()))
         if not self.itself:
             yield Finding(index, name, ALL, "chance", 0.0)
         yield from interval(index, name, totals, counts, self.confidence, self.resamples)

@@ -61,6 +61,6 @@ class Specificity(Trial):
         values, p_values = ([f.value for f in found if f.measure == measure] for measure in (name, f"{name}_p"))
         yield Finding(index, name, ALL, "value", float(np.mean(values)))
         yield Finding(index, name, ALL, "p", max(p_values))
-        yield Finding(index, name, ALL, "count", len(values))
+        yield Finding(index, name, ALL, "count", float(len(values)))
         if not self.itself:
             yield Finding(index, name, ALL, "chance", 0.0)
