@@ -100,7 +100,9 @@ def study(sizes: Sizes, samples: int | None = None) -> Params:
         "controls": {}, "detectors": {}, "detection": {"auxiliary": "images", "confidence": 0.95, "resamples": 100},
         "ranks": {"numerical": {"threshold": 0.001}},
         "similarity": {"linear_cka": {"estimator": "biased", "of": "flattened"}},
-        "trials": {}, "verdict": {"confidence": 0.95, "margin": 0.02}, "figures": {"accuracy_by_cut": {"width": 7}},
+        "trials": {}, "comparison": {"permutations": 0, "groups": 0},
+        "verdict": {"confidence": 0.95, "margin": 0.02, "auroc": 0.75, "rank_ratio": 1.5},
+        "figures": {"accuracy_by_cut": {"width": 7}},
     })  # fmt: skip
 
 

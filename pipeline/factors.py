@@ -1,20 +1,17 @@
 """One exact factorisation a layer, from which all its pairs come; on disk where memory has no room for it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.arrays import Activations
-from pipeline.views import Of, Prepared, View, view_of_pair
+from pipeline.views import View
 
 CUTOFF = 1e-6  # of the largest singular value: below it lies what float32 and squaring leave of a zero one
-T = TypeVar("T")
 
 
 @dataclass
@@ -26,10 +23,12 @@ class Room:
     used: int = 0
     files: int = 0
 
+    def fits(self, *shape: int) -> bool:
+        return self.used + 8 * int(np.prod(shape)) <= self.memory // 2
+
     def empty(self, *shape: int) -> np.ndarray:
-        size = 8 * int(np.prod(shape))
-        if self.used + size <= self.memory // 2:
-            self.used += size
+        if self.fits(*shape):
+            self.used += 8 * int(np.prod(shape))
             return np.empty(shape)
         self.files += 1
         return np.lib.format.open_memmap(self.folder / f"{self.files}.npy", "w+", np.float64, shape)
@@ -41,23 +40,33 @@ class Room:
 
 
 @contextmanager
-def room(memory: int) -> Iterator[Room]:
+def room(memory: int, used: int = 0) -> Iterator[Room]:
     with TemporaryDirectory(prefix="backstitch-") as folder:
-        yield Room(Path(folder), memory)
+        yield Room(Path(folder), memory, used)
 
 
 class Compact(NamedTuple):
-    """All that inner products of rows need: the rows X, or X X' where that is smaller."""
+    """All that inner products of rows need: the rows X, or X X' where that is smaller; in `order`, if it has one."""
 
     array: np.ndarray
     wide: bool
+    order: np.ndarray | None = None
 
-    def products(self, part: slice) -> np.ndarray:
+    def products(self, part: slice | np.ndarray) -> np.ndarray:
         """Rows `part` of X X'."""
-        return np.asarray(self.array[part]) if self.wide else self.array[part] @ self.array.T
+        if not self.wide:
+            return self.array[part] @ self.array.T
+        if self.order is None:
+            return np.asarray(self.array[part])
+        return np.take(self.array[self.order[part]], self.order, 1)
 
     def diagonal(self) -> np.ndarray:
-        return self.array.diagonal().copy() if self.wide else np.einsum("ij,ij->i", self.array, self.array)
+        if not self.wide:
+            return np.einsum("ij,ij->i", self.array, self.array)
+        return self.array.diagonal().copy() if self.order is None else self.array.diagonal()[self.order]
+
+    def moved(self, order: np.ndarray) -> "Compact":
+        return self._replace(order=order) if self.wide else self._replace(array=self.array[order])
 
 
 class Factor(NamedTuple):
@@ -72,6 +81,10 @@ class Factor(NamedTuple):
         held = np.cumsum(self.scales**2) / (self.scales**2).sum()
         kept = min(len(held), 1 + int(np.count_nonzero(held < share * (1 - 1e-12))))
         return Factor(self.basis[:, :kept], self.scales[:kept], self.loadings[:kept])
+
+    def moved(self, order: np.ndarray) -> "Factor":
+        """That of the rows in another order."""
+        return self._replace(basis=self.basis[order])
 
 
 def compact(view: View, room: Room) -> Compact:
@@ -91,26 +104,32 @@ def compact(view: View, room: Room) -> Compact:
     return Compact(products, wide=True)
 
 
-def factor(view: View, room: Room) -> Factor:
+def some(whole: Compact, kept: np.ndarray, centred: bool, room: Room) -> Compact:
+    """Of the rows `kept` alone, with their own mean taken off where the whole's had been."""
+    array = room.empty(len(kept), len(kept) if whole.wide else whole.array.shape[1])
+    parts = list(room.parts(len(kept), 2 * len(whole.array)))
+    for part in parts:
+        rows = whole.array[kept[part]]
+        array[part] = rows[:, kept] if whole.wide else rows
+    if centred:
+        mean = np.sum([array[part].sum(0) for part in parts], 0) / len(kept)
+        for part in parts:
+            if whole.wide:  # centring rows and columns of X X' is centring X
+                array[part] += np.mean(mean) - mean[part, None]
+            array[part] -= mean
+    return Compact(array, whole.wide)
+
+
+def factor(small: Compact, room: Room) -> Factor:
     """Without loadings."""
-    small = compact(view, room)
     if small.wide:
         squares, vectors = _eigen(np.asarray(small.array))
-        basis = vectors
+        basis = room.empty(*vectors.shape)
+        basis[:] = vectors
     else:
         squares, vectors = _eigen(inner(small.array, small.array, room))
         basis = _orthonormal(small.array, vectors / np.sqrt(squares), room)
     return Factor(basis, np.sqrt(squares), np.empty((len(squares), 0)))
-
-
-def loaded(view: View, room: Room) -> Factor:
-    """With loadings."""
-    found = factor(view, room)
-    loadings = room.empty(len(found.scales), view.shape[1])
-    loadings[:] = 0
-    for part, block in view.blocks():
-        loadings += found.basis[part].T @ block
-    return found._replace(loadings=loadings)
 
 
 def inner(x: np.ndarray, y: np.ndarray, room: Room) -> np.ndarray:
@@ -138,38 +157,3 @@ def _orthonormal(rows: np.ndarray, into: np.ndarray, room: Room) -> np.ndarray:
     for part in parts:
         basis[part] = basis[part] @ triangle
     return basis
-
-
-def by_pairs(
-    layers: Sequence[Activations],
-    of: Of,
-    memory: int,
-    make: Callable[[View, Room], T],
-    value: Callable[[T, T, Room], float],
-    symmetric: bool,
-) -> np.ndarray:
-    """`value` of what `make` makes of each layer, once; NaN for pairs that have no view in common."""
-    matrix = np.full((len(layers), len(layers)), np.nan)
-    made: dict[tuple[int, str], T] = {}
-
-    def layer(number: int, view: str) -> T:
-        if (number, view) not in made:
-            made[number, view] = make(View(layers[number], number, view, "centred", memory), kept)
-        return made[number, view]
-
-    with room(memory) as kept:
-        pairs = list(combinations_with_replacement(range(len(layers)), 2))
-        for one, other in pairs if symmetric else sorted({*pairs, *permutations(range(len(layers)), 2)}):
-            view = view_of_pair(of, layers[one].shape[1:], layers[other].shape[1:])
-            if view is not None:
-                matrix[one, other] = value(layer(one, view), layer(other, view), kept)
-    return np.where(np.tri(len(layers), k=-1, dtype=bool), matrix.T, matrix) if symmetric else matrix
-
-
-@contextmanager
-def compacts(
-    layers: Sequence[Activations], of: Of, prepared: Prepared, memory: int
-) -> Iterator[tuple[list[Compact], Room]]:
-    """Every layer, compact."""
-    with room(memory) as kept:
-        yield [compact(View(layer, i, of, prepared, memory), kept) for i, layer in enumerate(layers)], kept

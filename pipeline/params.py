@@ -172,6 +172,18 @@ class Detection:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """What every similarity is read beside."""
+
+    permutations: int  # of one layer's samples, for what unrelated layers would reach; 0 for none
+    groups: int  # of samples, each left out once for the standard error; 0 for none
+
+    def __post_init__(self) -> None:
+        _require(self.permutations >= 0, f"permutations: is {self.permutations}; it should be 0 or more")
+        _require(self.groups == 0 or self.groups >= 2, f"groups: is {self.groups}; it should be 2 or more, or 0")
+
+
+@dataclass(frozen=True)
 class Verdicts:
     """The rules that verdicts are given by."""
 
@@ -211,6 +223,7 @@ class Params:
     ranks: dict[str, Options]
     similarity: dict[str, Options]
     trials: dict[str, Options]  # none, {}, switches them off
+    comparison: Comparison
     verdict: Verdicts
     figures: dict[str, Options]
 

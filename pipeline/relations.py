@@ -1,44 +1,58 @@
 """Samples × samples, some rows at a time: distances, who is near whom, and how well two such tables agree."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from pipeline.factors import Compact, Room
+from pipeline.layers import mirrored
+from pipeline.views import LayerError
 
 DIGITS = 12  # to which neighbours and dissimilarities are told apart: rounding noise orders nothing
 NOISE = 1e-12  # of what it was: what is left of a sum after centring is rounding, if it is less
 ZERO = 1e-13  # of squared lengths: a squared distance below it is that of equal samples
+BLOCK = 2**14  # entries of held tables that are multiplied at a time: few enough to stay in a processor's cache
+
+Rows = Callable[[np.ndarray], np.ndarray]  # of a table of samples × samples, those asked for
 
 
-def strips(layers: Sequence[Compact], room: Room) -> list[slice]:
-    """Rows to be held of all layers' tables at once."""
-    samples = len(layers[0].array)
-    return list(room.parts(samples, samples * len(layers)))
+class FewSamplesError(ValueError):
+    """An option that asks for more samples than there are."""
 
 
-def distances(layer: Compact, diagonal: np.ndarray, part: slice) -> np.ndarray:
+def distances(layer: Compact, diagonal: np.ndarray, part: slice | np.ndarray) -> np.ndarray:
     """Euclidean, of samples `part` to all; `diagonal` is the layer's."""
     lengths = diagonal[part, None] + diagonal
     squares = lengths - 2 * layer.products(part)
     return np.sqrt(np.where(squares > ZERO * lengths, squares, 0))
 
 
-def apart(layer: Compact, room: Room, of: Callable[[slice], np.ndarray]) -> np.ndarray:
-    """The entries above the diagonal of a table of `of`'s strips, row by row."""
-    samples = len(layer.array)
+def apart(samples: int, room: Room, table: Rows) -> np.ndarray:
+    """The entries of a table above its diagonal, row by row."""
     found, filled = room.empty(samples * (samples - 1) // 2), 0
-    for part in strips([layer], room):
-        for row, entries in zip(range(part.start, part.stop), of(part), strict=True):
-            found[filled : filled + samples - 1 - row] = entries[row + 1 :]
-            filled += samples - 1 - row
+    for part in room.parts(samples, samples):
+        rows = np.arange(part.start, part.stop)
+        entries = table(rows)[np.arange(samples) > rows[:, None]]
+        found[filled : filled + len(entries)] = entries
+        filled += len(entries)
     return found
 
 
-def nearest(similarities: np.ndarray, part: slice, k: int) -> np.ndarray:
+def square(entries: np.ndarray, samples: int) -> Rows:
+    """The symmetric table whose entries above its diagonal are these; below the diagonal the same, on it 0."""
+
+    def rows(part: np.ndarray) -> np.ndarray:
+        low, high = np.minimum(part[:, None], np.arange(samples)), np.maximum(part[:, None], np.arange(samples))
+        places = low * (2 * samples - low - 1) // 2 + high - low - 1
+        return np.where(low == high, 0.0, entries[np.minimum(places, len(entries) - 1)])
+
+    return rows
+
+
+def nearest(similarities: np.ndarray, part: np.ndarray, k: int) -> np.ndarray:
     """For each sample of `part`, its k most similar others, True among all; of equal ones, the earlier."""
     rounded = np.round(similarities, DIGITS)
-    rounded[np.arange(len(rounded)), np.arange(part.start, part.stop)] = -np.inf
+    rounded[np.arange(len(rounded)), part] = -np.inf
     near = np.zeros(rounded.shape, bool)
     np.put_along_axis(near, np.argsort(-rounded, axis=1, kind="stable")[:, :k], True, 1)
     return near
@@ -46,48 +60,126 @@ def nearest(similarities: np.ndarray, part: slice, k: int) -> np.ndarray:
 
 def expect_others(k: int, samples: int) -> None:
     if k >= samples:
-        raise ValueError(f"k: is {k}; it should be below the number of samples, {samples}")
+        raise FewSamplesError(f"k: is {k}; it should be below the number of samples, {samples}")
 
 
 def expect_four(samples: int) -> None:
     if samples < 4:
-        raise ValueError(f"estimator: is unbiased of {samples} samples; it should be of 4 or more")
+        raise FewSamplesError(f"estimator: is unbiased of {samples} samples; it should be of 4 or more")
 
 
-def agreement(tables: Iterable[tuple[slice, list[np.ndarray]]], samples: int, unbiased: bool) -> np.ndarray:
-    """Of all pairs of symmetric tables, given in strips: the cosine of the two once their rows and columns are centred.
+def held(table: Rows, samples: int, room: Room) -> Rows:
+    """The same table, worked out once if there is room to keep it."""
+    if not room.fits(samples, samples):
+        return table
+    kept = room.empty(samples, samples)
+    for part in room.parts(samples, 2 * samples):
+        kept[part] = table(np.arange(part.start, part.stop))
+    return kept.__getitem__
+
+
+class Tables:
+    """A table of samples × samples for each layer, and their inner products.
+
+    Where there is room they are kept an entry a row and a layer a column, of symmetric ones the half above the
+    diagonal: to reorder the samples is then to move whole rows, and all pairs of layers are one product.
+    """
+
+    def __init__(self, tables: Sequence[Rows], samples: int, room: Room, symmetric: bool) -> None:
+        self._tables, self._samples, self._room, self._symmetric = tables, samples, room, symmetric
+        self.sums = np.empty((len(tables), samples))  # of each row
+        self.squares = np.zeros(len(tables))  # of all entries, added up
+        entries = samples * (samples + 1) // 2 if symmetric else samples**2
+        self._kept = room.empty(entries, len(tables)) if room.fits(entries, len(tables)) else None
+        for number, table in enumerate(tables):
+            self._fill(number, table)
+
+    def _fill(self, number: int, table: Rows) -> None:
+        filled = 0
+        for part in self._room.parts(self._samples, 4 * self._samples):
+            rows = np.arange(part.start, part.stop)
+            block = table(rows)
+            self.sums[number, part] = block.sum(1)
+            self.squares[number] += np.vdot(block, block)
+            if self._kept is not None:
+                entries = self._half(block, rows)
+                self._kept[filled : filled + len(entries), number] = entries
+                filled += len(entries)
+
+    def _half(self, block: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Of a symmetric table the upper half, weighted so that its inner products are those of the whole."""
+        if not self._symmetric:
+            return block.ravel()
+        others = np.arange(self._samples)
+        return (block * np.where(others == rows[:, None], 1, np.sqrt(2)))[others >= rows[:, None]]
+
+    def products(self, order: np.ndarray) -> np.ndarray:
+        """Of each table with each one whose samples are in `order`."""
+        found = self._streamed(order) if self._kept is None else self._moved(self._kept, order)
+        return mirrored(found) if self._symmetric else found
+
+    def _moved(self, kept: np.ndarray, order: np.ndarray) -> np.ndarray:
+        total, filled, size = np.zeros((kept.shape[1],) * 2), 0, max(1, BLOCK // self._samples)
+        for start in range(0, self._samples, size):
+            places = self._places(order, np.arange(start, min(start + size, self._samples)))
+            total += kept[filled : filled + len(places)].T @ kept[places]
+            filled += len(places)
+        return total
+
+    def _places(self, order: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Where the entries of `rows` come from."""
+        if not self._symmetric:
+            return (order[rows, None] * self._samples + order).ravel()
+        low, high = np.minimum(order[rows, None], order), np.maximum(order[rows, None], order)
+        return (low * (2 * self._samples - low - 1) // 2 + high)[np.arange(self._samples) >= rows[:, None]]
+
+    def _streamed(self, order: np.ndarray) -> np.ndarray:
+        total = np.zeros((len(self._tables),) * 2)
+        for part in self._room.parts(self._samples, 2 * self._samples * len(self._tables)):
+            rows = np.arange(part.start, part.stop)
+            one = np.stack([table(rows).ravel() for table in self._tables])
+            other = np.stack([table(order[rows])[:, order].ravel() for table in self._tables])
+            total += one @ other.T
+        return total
+
+
+def agreement(
+    tables: Sequence[Rows], orders: Iterable[np.ndarray], samples: int, room: Room, unbiased: bool
+) -> Iterator[np.ndarray]:
+    """For all pairs of symmetric tables: the cosine of the two once their rows and columns are centred.
 
     Unbiased is the U-statistic, with the diagonals left out (Song et al. 2012, eq. 5; Székely & Rizzo 2013).
-    Centring is done on the sums, so one pass over the strips is all.
+    Centring is done on the sums, so the tables are taken as they are.
     """
-    products, sums = np.zeros((0, 0)), []
-    for part, strip in tables:
-        if unbiased:
-            for table in strip:
-                table[np.arange(len(table)), np.arange(part.start, part.stop)] = 0
-        flat = np.stack([table.ravel() for table in strip])
-        products = flat @ flat.T + (products if products.size else 0)
-        sums.append(np.stack([table.sum(1) for table in strip]))
-    rows = np.concatenate(sums, 1)
-    return cosines(centred(products, rows, samples, unbiased), np.diag(products))
+    ready = Tables([_hollow(table) for table in tables] if unbiased else tables, samples, room, symmetric=True)
+    totals = ready.sums.sum(1)
+    squares = centred(ready.squares, (ready.sums**2).sum(1), totals**2, samples, unbiased)
+    for number, (square, before) in enumerate(zip(squares, ready.squares, strict=True)):
+        refuse_equal(number, square, before)
+    for order in orders:
+        sums = ready.sums @ ready.sums[:, order].T
+        products = centred(ready.products(order), sums, np.outer(totals, totals), samples, unbiased)
+        yield mirrored(products / np.sqrt(np.outer(squares, squares)))
 
 
-def centred(products: np.ndarray, rows: np.ndarray, samples: int, unbiased: bool) -> np.ndarray:
-    """Inner products of centred tables, from those of the tables as they are and their sums of rows."""
-    totals = np.outer(rows.sum(1), rows.sum(1))
+def _hollow(table: Rows) -> Rows:
+    """With zeros on its diagonal."""
+
+    def rows(part: np.ndarray) -> np.ndarray:
+        found = np.array(table(part))
+        found[np.arange(len(part)), part] = 0
+        return found
+
+    return rows
+
+
+def centred(products: np.ndarray, sums: np.ndarray, totals: np.ndarray, samples: int, unbiased: bool) -> np.ndarray:
+    """Inner products of centred tables, from those of the tables, of the sums of their rows, and of their totals."""
     if unbiased:
-        return products + totals / ((samples - 1) * (samples - 2)) - 2 * rows @ rows.T / (samples - 2)
-    return products + totals / samples**2 - 2 * rows @ rows.T / samples
-
-
-def cosines(products: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """From centred inner products; `before` are each table's with itself as it was."""
-    squares = np.diag(products)
-    for number, (square, was) in enumerate(zip(squares, before, strict=True)):
-        refuse_equal(number, square, was)
-    return products / np.sqrt(np.outer(squares, squares))
+        return products + totals / ((samples - 1) * (samples - 2)) - 2 * sums / (samples - 2)
+    return products + totals / samples**2 - 2 * sums / samples
 
 
 def refuse_equal(number: int, square: float, before: float) -> None:
     if not square > NOISE * before:
-        raise ValueError(f"layer {number} has all samples equally far apart; it cannot be compared")
+        raise LayerError(number, "has all samples equally far apart; it cannot be compared")

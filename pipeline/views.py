@@ -16,6 +16,14 @@ Prepared = Literal["centred", "cosine", "correlation"]
 SPREAD = 1e-12  # of a row's length: what varies less is rounding noise
 
 
+class LayerError(ValueError):
+    """A layer that cannot be compared: which, by its place in the list it came in, and what is wrong with it."""
+
+    def __init__(self, number: int, wrong: str) -> None:
+        super().__init__(f"layer {number} {wrong}")
+        self.number, self.wrong = number, wrong
+
+
 def view_of_pair(of: Of, one: Shape, other: Shape) -> str | None:
     """In which view layers of these shapes (of one sample) are compared; None where they cannot be in `of`.
 
@@ -97,7 +105,7 @@ class View:
             total += rows.sum(0)
             spread += float(np.vdot(rows, rows))
         if spread <= self.shape[0] * SPREAD**2 * float(first @ first):
-            raise ValueError(f"layer {self.number} is the same for all samples; it cannot be compared")
+            raise LayerError(self.number, "is the same for all samples; it cannot be compared")
         return first + total / self.shape[0]
 
     def _prepare(self, rows: np.ndarray, start: int) -> np.ndarray:
@@ -110,5 +118,5 @@ class View:
         prepared = np.linalg.norm(rows, axis=1)
         if (prepared <= SPREAD * lengths).any():
             sample = start + int(np.argmax(prepared <= SPREAD * lengths))
-            raise ValueError(f"layer {self.number} has no direction for sample {sample}: all its features are equal")
+            raise LayerError(self.number, f"has no direction for sample {sample}: all its features are equal")
         return rows / prepared[:, None]

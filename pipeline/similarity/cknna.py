@@ -1,12 +1,13 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 import numpy as np
 
-from pipeline.arrays import Activations
-from pipeline.factors import compacts
-from pipeline.relations import cosines, expect_others, nearest, strips
+from pipeline.factors import Compact
+from pipeline.layers import Layers, mirrored
+from pipeline.relations import Tables, expect_others, nearest, refuse_equal
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Whole
 
@@ -31,14 +32,15 @@ class CKNNA(Index):
     def facts(self) -> Facts:
         return Facts(True, (-1.0, 1.0), True, RIGID - {"translation"})
 
-    def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
-        expect_others(self.k, layers[0].shape[0])
-        total = np.zeros((len(layers), len(layers)))
-        with compacts(layers, self.of, "cosine", memory) as (small, room):
-            for part in strips(small, room):
-                cosine = [layer.products(part) for layer in small]
-                near = [nearest(table, part, self.k) for table in cosine]
-                kept = [(c - c.mean(1, keepdims=True)) * n for c, n in zip(cosine, near, strict=True)]
-                flat = np.stack([table.ravel() for table in kept])
-                total += flat @ flat.T
-        return cosines(total, np.full(len(layers), float(self.k * layers[0].shape[0])))
+    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        expect_others(self.k, layers.samples)
+        tables = [partial(self._kept, layer) for layer in layers.compacts(self.of, "cosine")]
+        ready = Tables(tables, layers.samples, layers.room, symmetric=False)
+        for number, square in enumerate(ready.squares):
+            refuse_equal(number, square, float(self.k * layers.samples))
+        for order in orders:
+            yield mirrored(ready.products(order) / np.sqrt(np.outer(ready.squares, ready.squares)))
+
+    def _kept(self, layer: Compact, part: np.ndarray) -> np.ndarray:
+        cosines = layer.products(part)
+        return (cosines - cosines.mean(1, keepdims=True)) * nearest(cosines, part, self.k)

@@ -1,12 +1,12 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, final
 
 import numpy as np
 
-from pipeline.arrays import Activations
-from pipeline.factors import compacts
-from pipeline.relations import agreement, distances, expect_four, strips
+from pipeline.layers import Layers
+from pipeline.relations import agreement, distances, expect_four
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Whole
 
@@ -27,12 +27,10 @@ class DistanceCorrelation(Index):
     def facts(self) -> Facts:
         return Facts(True, (0.0 if self.estimator == "biased" else -1.0, 1.0), True, RIGID)
 
-    def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
-        samples, unbiased = layers[0].shape[0], self.estimator == "unbiased"
+    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        samples, unbiased = layers.samples, self.estimator == "unbiased"
         if unbiased:
             expect_four(samples)
-        with compacts(layers, self.of, "centred", memory) as (small, room):
-            ready = [(layer, layer.diagonal()) for layer in small]
-            tables = ((part, [distances(*each, part) for each in ready]) for part in strips(small, room))
-            found = agreement(tables, samples, unbiased)
-        return found if unbiased else np.sqrt(np.clip(found, 0, 1))
+        tables = [partial(distances, layer, layer.diagonal()) for layer in layers.compacts(self.of, "centred")]
+        for found in agreement(tables, orders, samples, layers.room, unbiased):
+            yield found if unbiased else np.sqrt(np.clip(found, 0, 1))

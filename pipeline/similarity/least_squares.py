@@ -1,11 +1,11 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
 
-from pipeline.arrays import Activations
-from pipeline.factors import Factor, Room, by_pairs, factor, inner
+from pipeline.factors import Factor, Room, inner
+from pipeline.layers import Layers, by_pairs, factored
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Of
 
@@ -25,8 +25,8 @@ class LeastSquares(Index):
     def facts(self) -> Facts:
         return Facts(self.form == "r2", (0.0, 1.0), False, RIGID)
 
-    def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
-        return by_pairs(layers, self.of, memory, factor, self._of_pair, symmetric=False)
+    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        return by_pairs(layers, self.of, orders, factored, self._of_pair, symmetric=False)
 
     def _of_pair(self, x: Factor, y: Factor, room: Room) -> float:
         explained = np.sum((inner(x.basis, y.basis, room) * y.scales) ** 2) / np.sum(y.scales**2)

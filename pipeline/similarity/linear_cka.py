@@ -1,20 +1,23 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 
 import numpy as np
 
-from pipeline.arrays import Activations
-from pipeline.factors import Compact, Room, by_pairs, compact, inner
-from pipeline.relations import expect_four, refuse_equal
+from pipeline.factors import Compact, Room, inner
+from pipeline.layers import Layers, Seen, by_pairs
+from pipeline.relations import agreement, expect_four, refuse_equal
 from pipeline.similarity.base import RIGID, Facts, Index
-from pipeline.views import Of, View
+from pipeline.views import Of
 
 
 class Measured(NamedTuple):
     compact: Compact
     diagonal: np.ndarray
     norm: float
+
+    def moved(self, order: np.ndarray) -> "Measured":
+        return self._replace(compact=self.compact.moved(order), diagonal=self.diagonal[order])
 
 
 @final
@@ -33,16 +36,19 @@ class LinearCKA(Index):
     def facts(self) -> Facts:
         return Facts(True, (0.0 if self.estimator == "biased" else -1.0, 1.0), True, RIGID)
 
-    def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
-        return by_pairs(layers, self.of, memory, self._measured, self._cosine, symmetric=True)
+    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        samples, unbiased = layers.samples, self.estimator == "unbiased"
+        if unbiased:
+            expect_four(samples)
+        if self.of in ("flattened", "pooled") and layers.room.fits(samples, samples, len(layers)):
+            tables = [small.products for small in layers.compacts(self.of, "centred")]
+            return agreement(tables, orders, samples, layers.room, unbiased)
+        return by_pairs(layers, self.of, orders, self._measured, self._cosine, symmetric=True)
 
-    def _measured(self, view: View, room: Room) -> Measured:
-        if self.estimator == "unbiased":
-            expect_four(view.shape[0])
-        layer = compact(view, room)
-        alone = Measured(layer, layer.diagonal(), 1.0)
-        square = self._product(alone, alone, room)
-        refuse_equal(view.number, square, float(alone.diagonal @ alone.diagonal))
+    def _measured(self, seen: Seen) -> Measured:
+        alone = Measured(seen.compact, seen.compact.diagonal(), 1.0)
+        square = self._product(alone, alone, seen.room)
+        refuse_equal(seen.number, square, float(alone.diagonal @ alone.diagonal))
         return alone._replace(norm=float(np.sqrt(square)))
 
     def _cosine(self, x: Measured, y: Measured, room: Room) -> float:

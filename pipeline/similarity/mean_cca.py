@@ -1,11 +1,11 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from pipeline.arrays import Activations
-from pipeline.factors import Factor, Room, by_pairs, factor, inner
+from pipeline.factors import Factor, Room, inner
+from pipeline.layers import Layers, by_pairs, factored
 from pipeline.similarity.base import LINEAR, Facts, Index
 from pipeline.views import Of
 
@@ -23,8 +23,8 @@ class MeanCCA(Index):
     def facts(self) -> Facts:
         return Facts(True, (0.0, 1.0), True, LINEAR)
 
-    def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
-        return by_pairs(layers, self.of, memory, factor, _mean, symmetric=True)
+    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        return by_pairs(layers, self.of, orders, factored, _mean, symmetric=True)
 
 
 def _mean(x: Factor, y: Factor, room: Room) -> float:

@@ -1,12 +1,13 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, final
 
 import numpy as np
 
-from pipeline.arrays import Activations
-from pipeline.factors import Compact, compacts
-from pipeline.relations import distances, expect_others, nearest, strips
+from pipeline.factors import Compact
+from pipeline.layers import Layers, mirrored
+from pipeline.relations import Tables, distances, expect_others, nearest
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Whole
 
@@ -30,18 +31,18 @@ class MutualKNN(Index):
     def facts(self) -> Facts:
         return Facts(True, (0.0, 1.0), True, RIGID if self.distance == "euclidean" else RIGID - {"translation"})
 
-    def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
-        samples = layers[0].shape[0]
-        expect_others(self.k, samples)
-        shared = np.zeros((len(layers), len(layers)))
-        with compacts(layers, self.of, "cosine" if self.distance == "cosine" else "centred", memory) as (small, room):
-            ready = [(layer, layer.diagonal()) for layer in small]
-            for part in strips(small, room):
-                near = np.stack([nearest(self._nearness(*each, part), part, self.k).ravel() for each in ready])
-                shared += near.astype(np.float64) @ near.T
-        return shared / (self.k * samples)
+    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        expect_others(self.k, layers.samples)
+        compacts = layers.compacts(self.of, "cosine" if self.distance == "cosine" else "centred")
+        tables = [partial(self._near, layer, layer.diagonal()) for layer in compacts]
+        ready = Tables(tables, layers.samples, layers.room, symmetric=False)
+        for order in orders:
+            yield mirrored(ready.products(order)) / (self.k * layers.samples)
 
-    def _nearness(self, layer: Compact, diagonal: np.ndarray, part: slice) -> np.ndarray:
+    def _near(self, layer: Compact, diagonal: np.ndarray, part: np.ndarray) -> np.ndarray:
+        return nearest(self._nearness(layer, diagonal, part), part, self.k).astype(np.float64)
+
+    def _nearness(self, layer: Compact, diagonal: np.ndarray, part: np.ndarray) -> np.ndarray:
         if self.distance == "cosine":
             return layer.products(part)
         return -distances(layer, diagonal, part) / np.sqrt(diagonal.mean())

@@ -1,11 +1,11 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
 
-from pipeline.arrays import Activations
-from pipeline.factors import Factor, Room, by_pairs, factor, inner
+from pipeline.factors import Factor, Room, inner
+from pipeline.layers import Layers, by_pairs, factored
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Of
 
@@ -25,8 +25,8 @@ class Procrustes(Index):
     def facts(self) -> Facts:
         return Facts(False, (0.0, 2.0 if self.form == "squared" else np.pi / 2), True, RIGID)
 
-    def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
-        return by_pairs(layers, self.of, memory, factor, self._distance, symmetric=True)
+    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        return by_pairs(layers, self.of, orders, factored, self._distance, symmetric=True)
 
     def _distance(self, x: Factor, y: Factor, room: Room) -> float:
         crossed = x.scales[:, None] * inner(x.basis, y.basis, room) * y.scales

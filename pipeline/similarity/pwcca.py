@@ -1,11 +1,11 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
 
-from pipeline.arrays import Activations
-from pipeline.factors import Factor, Room, by_pairs, inner, loaded
+from pipeline.factors import Factor, Room, inner
+from pipeline.layers import Layers, by_pairs, loaded
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Of
 
@@ -33,9 +33,9 @@ class PWCCA(Index):
     def facts(self) -> Facts:
         return Facts(True, (0.0, 1.0), self.weights == "raghu", RIGID - {"rotation"})
 
-    def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
+    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         value = _both_ways if self.weights == "raghu" else _one_way
-        return by_pairs(layers, self.of, memory, loaded, value, symmetric=self.weights == "raghu")
+        return by_pairs(layers, self.of, orders, loaded, value, symmetric=self.weights == "raghu")
 
 
 def _both_ways(x: Factor, y: Factor, room: Room) -> float:

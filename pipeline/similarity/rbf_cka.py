@@ -1,14 +1,15 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, final
 
 import numpy as np
 
-from pipeline.arrays import Activations
-from pipeline.factors import Compact, Room, compacts
-from pipeline.relations import agreement, apart, distances, expect_four, strips
+from pipeline.factors import Compact
+from pipeline.layers import Layers
+from pipeline.relations import agreement, apart, distances, expect_four
 from pipeline.similarity.base import RIGID, Facts, Index
-from pipeline.views import Whole
+from pipeline.views import LayerError, Whole
 
 
 @final
@@ -30,26 +31,25 @@ class RBFCKA(Index):
     def facts(self) -> Facts:
         return Facts(True, (0.0 if self.estimator == "biased" else -1.0, 1.0), True, RIGID)
 
-    def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
-        samples, unbiased = layers[0].shape[0], self.estimator == "unbiased"
+    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        samples, unbiased = layers.samples, self.estimator == "unbiased"
         if unbiased:
             expect_four(samples)
-        with compacts(layers, self.of, "centred", memory) as (small, room):
-            diagonals = [layer.diagonal() for layer in small]
-            widths = [self._width(i, *each, room) for i, each in enumerate(zip(small, diagonals, strict=True))]
-            ready = list(zip(small, diagonals, widths, strict=True))
-            tables = ((part, [_kernel(*each, part) for each in ready]) for part in strips(small, room))
-            return agreement(tables, samples, unbiased)
+        tables = []
+        for number, layer in enumerate(layers.compacts(self.of, "centred")):
+            table = partial(distances, layer, layer.diagonal())
+            width = self._width(number, apart(samples, layers.room, table))
+            tables.append(partial(_kernel, layer, layer.diagonal(), width))
+        return agreement(tables, orders, samples, layers.room, unbiased)
 
-    def _width(self, number: int, layer: Compact, diagonal: np.ndarray, room: Room) -> float:
-        found = apart(layer, room, lambda part: distances(layer, diagonal, part))
+    def _width(self, number: int, found: np.ndarray) -> float:
         middle = [(len(found) - 1) // 2, len(found) // 2]
         found.partition(middle)
         median = float(found[middle].mean())
         if not median > 0:
-            raise ValueError(f"layer {number} has most of its samples equal; their median distance is no bandwidth")
+            raise LayerError(number, "has most of its samples equal; their median distance is no bandwidth")
         return self.bandwidth * median
 
 
-def _kernel(layer: Compact, diagonal: np.ndarray, width: float, part: slice) -> np.ndarray:
+def _kernel(layer: Compact, diagonal: np.ndarray, width: float, part: np.ndarray) -> np.ndarray:
     return np.exp(-((distances(layer, diagonal, part) / width) ** 2) / 2)

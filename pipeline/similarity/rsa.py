@@ -1,14 +1,14 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from functools import partial
 from typing import Literal, final
 
 import numpy as np
 from scipy.stats import kendalltau, rankdata
 
-from pipeline.arrays import Activations
-from pipeline.factors import Compact, Room, compacts
-from pipeline.relations import DIGITS, apart, distances, refuse_equal
+from pipeline.factors import Compact, Room
+from pipeline.layers import Layers, mirrored
+from pipeline.relations import DIGITS, Rows, Tables, apart, distances, refuse_equal, square
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Whole
 
@@ -31,15 +31,15 @@ class RSA(Index):
         holds = {"correlation": {"scaling"}, "cosine": {"rotation", "scaling"}, "euclidean": RIGID}
         return Facts(True, (-1.0, 1.0), True, frozenset(holds[self.dissimilarity]))
 
-    def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
+    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         prepared = "centred" if self.dissimilarity == "euclidean" else self.dissimilarity
-        with compacts(layers, self.of, prepared, memory) as (small, room):
-            found = [self._compared(i, layer, room) for i, layer in enumerate(small)]
-            compare = _tau if self.comparison == "kendall" else np.vdot
-            matrix = np.eye(len(layers))
-            for one, other in combinations(range(len(layers)), 2):
-                matrix[one, other] = matrix[other, one] = compare(found[one], found[other])
-        return matrix
+        small, room = layers.compacts(self.of, prepared), layers.room
+        found = [self._compared(number, layer, room) for number, layer in enumerate(small)]
+        tables = [square(each, layers.samples) for each in found]
+        if self.comparison == "kendall":
+            return _taus(found, tables, orders, room)
+        ready = Tables(tables, layers.samples, room, symmetric=True)
+        return (ready.products(order) / 2 for order in orders)
 
     def _compared(self, number: int, layer: Compact, room: Room) -> np.ndarray:
         """A layer's dissimilarities, or their ranks, of mean 0 and norm 1: products of these are correlations."""
@@ -49,17 +49,28 @@ class RSA(Index):
             found[:] = rankdata(np.round(found, DIGITS))
         before = float(np.vdot(found, found))
         found -= found.mean()
-        square = float(np.vdot(found, found))
-        refuse_equal(number, square, before)
-        found /= np.sqrt(square)
+        after = float(np.vdot(found, found))
+        refuse_equal(number, after, before)
+        found /= np.sqrt(after)
         return found
 
     def _dissimilarities(self, layer: Compact, room: Room) -> np.ndarray:
-        diagonal = layer.diagonal()
-        if self.dissimilarity == "euclidean":
-            return apart(layer, room, lambda part: distances(layer, diagonal, part))
-        return apart(layer, room, lambda part: 1 - layer.products(part))
+        euclidean = self.dissimilarity == "euclidean"
+        table = partial(distances, layer, layer.diagonal()) if euclidean else partial(_unlike, layer)
+        return apart(len(layer.array), room, table)
 
 
-def _tau(one: np.ndarray, other: np.ndarray) -> float:
-    return float(np.asarray(kendalltau(one, other))[0])
+def _unlike(layer: Compact, part: np.ndarray) -> np.ndarray:
+    return 1 - layer.products(part)
+
+
+def _taus(
+    found: list[np.ndarray], tables: list[Rows], orders: Iterable[np.ndarray], room: Room
+) -> Iterator[np.ndarray]:
+    for order in orders:
+        matrix = np.zeros((len(found), len(found)))
+        for other, table in enumerate(tables):
+            moved = apart(len(order), room, lambda part, table=table, order=order: table(order[part])[:, order])
+            for one in range(other + 1):
+                matrix[one, other] = float(np.asarray(kendalltau(found[one], moved))[0])
+        yield mirrored(matrix)

@@ -1,13 +1,13 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from functools import partial
 from typing import final
 
 import numpy as np
 
-from pipeline.arrays import Activations
-from pipeline.factors import compacts
-from pipeline.relations import expect_others, nearest, strips
+from pipeline.factors import Compact
+from pipeline.layers import Layers, mirrored
+from pipeline.relations import Rows, expect_others, held, nearest
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Whole
 
@@ -31,23 +31,43 @@ class SecondOrderCosine(Index):
     def facts(self) -> Facts:
         return Facts(True, (-1.0, 1.0), True, RIGID - {"translation"})
 
-    def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
-        samples = layers[0].shape[0]
+    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        samples, room = layers.samples, layers.room
         expect_others(self.k, samples)
-        total = np.zeros((len(layers), len(layers)))
-        with compacts(layers, self.of, "cosine", memory) as (small, room):
-            for part in strips(small, room):
-                cosine = [layer.products(part) for layer in small]
-                near = [nearest(table, part, self.k) for table in cosine]
-                for one, other in combinations_with_replacement(range(len(layers)), 2):
-                    found = _alike(cosine[one], cosine[other], near[one] | near[other]).sum()
-                    total[one, other] += found
-                    total[other, one] = total[one, other]
-        return total / samples
+        small = layers.compacts(self.of, "cosine")
+        cosines: list[Rows] = [held(layer.products, samples, room) for layer in small]
+        nears: list[Rows] = [held(partial(_near, self.k, layer), samples, room) for layer in small]
+        for order in orders:
+            total = np.zeros((len(layers), len(layers)))
+            for part in room.parts(samples, 16 * samples * len(layers)):
+                rows = np.arange(part.start, part.stop)
+                total += _alike(_stack(cosines, nears, rows), _stack(cosines, nears, order[rows], order))
+            yield mirrored(total) / samples
 
 
-def _alike(one: np.ndarray, other: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """Row by row, the cosine of what is kept of two tables."""
-    products = (one * other * kept).sum(1)
-    norms = np.sqrt((one**2 * kept).sum(1) * (other**2 * kept).sum(1))
-    return np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+def _near(k: int, layer: Compact, part: np.ndarray) -> np.ndarray:
+    return nearest(layer.products(part), part, k).astype(np.float64)
+
+
+def _stack(
+    cosines: Sequence[Rows], nears: Sequence[Rows], rows: np.ndarray, order: np.ndarray | slice = slice(None)
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of some samples, each layer's cosines to all, and which of these are to neighbours."""
+    return (
+        np.stack([table(rows)[:, order] for table in cosines], 1),
+        np.stack([table(rows)[:, order] for table in nears], 1),
+    )
+
+
+def _alike(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Summed over samples, the cosine of what each layer of one and each of the other have near in either.
+
+    That is what the one has near, and what the other has near and the one has not: sums of no common terms.
+    """
+    (x, near_x), (y, near_y) = one, (other[0].transpose(0, 2, 1), other[1].transpose(0, 2, 1))
+    far_x, far_y = 1 - near_x, 1 - near_y
+    products = (x * near_x) @ y + (x * far_x) @ (y * near_y)
+    of_x = (x**2 * near_x).sum(2)[:, :, None] + (x**2 * far_x) @ near_y
+    of_y = (y**2 * near_y).sum(1)[:, None, :] + near_x @ (y**2 * far_y)
+    norms = np.sqrt(of_x * of_y)
+    return np.divide(products, norms, out=np.zeros_like(products), where=norms > 0).sum(0)

@@ -1,13 +1,13 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from pipeline.arrays import Activations
-from pipeline.factors import Factor, Room, by_pairs, factor, inner
+from pipeline.factors import Factor, Room, inner
+from pipeline.layers import Layers, Seen, by_pairs, factored
 from pipeline.similarity.base import LINEAR, RIGID, Facts, Index
-from pipeline.views import Of, View
+from pipeline.views import Of
 
 
 @final
@@ -28,11 +28,11 @@ class SVCCA(Index):
     def facts(self) -> Facts:
         return Facts(True, (0.0, 1.0), True, LINEAR if self.variance == 1 else RIGID)
 
-    def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
-        return by_pairs(layers, self.of, memory, self._leading, _mean, symmetric=True)
+    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        return by_pairs(layers, self.of, orders, self._leading, _mean, symmetric=True)
 
-    def _leading(self, view: View, room: Room) -> Factor:
-        return factor(view, room).leading(self.variance)
+    def _leading(self, seen: Seen) -> Factor:
+        return factored(seen).leading(self.variance)
 
 
 def _mean(x: Factor, y: Factor, room: Room) -> float:

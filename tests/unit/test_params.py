@@ -150,6 +150,9 @@ CHECKED = [
     ("controls.noise.radius", -1, "controls.noise.radius: is -1; it should be 0 or more"),
     ("machine.memory_gb", 1e-6, "least squares over 8 features needs 3.07e-06 GB and has 1e-06"),
     ("controls.noise.classes", 9, "controls.noise: has 9 classes and two tells 3 apart"),
+    ("comparison.permutations", -1, "comparison.permutations: is -1; it should be 0 or more"),
+    ("comparison.groups", 1, "comparison.groups: is 1; it should be 2 or more, or 0"),
+    ("comparison", GONE, "comparison: is missing; it should be"),
     ("figures.cka.index", "ckk", "figures.cka.index: ckk is not defined in similarity; choose from linear_cka"),
     ("stitch.labels.classes", 9, "stitch.labels.classes: is 9; patches has 3 classes"),
     (

@@ -74,6 +74,7 @@ def study(**changes: object) -> Params:
         "ranks": {"numerical": {}},
         "similarity": {"linear_cka": {"estimator": "biased", "of": "flattened"}},
         "trials": {"shortcut": {}},
+        "comparison": {"permutations": 0, "groups": 0},
         "figures": FIGURES,
     }
     return typed_params(document | changes)

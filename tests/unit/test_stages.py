@@ -1,6 +1,7 @@
 """The stages one after another on the tiny study, in this process, and what their numbers must be."""
 
 import copy
+import io
 import os
 import shutil
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from pipeline.networks import accuracy, answers, read_network
 from pipeline.norms import statistics
 from pipeline.params import Params, typed_params
 from pipeline.prepared import read_prepared
+from pipeline.similarity.linear_cka import LinearCKA
 from pipeline.stages import (
     audit,
     check,
@@ -145,12 +147,90 @@ def test_unstitched_accuracy_is_the_networks_own() -> None:
 
 @pytest.mark.usefixtures("finished")
 def test_comparison_has_every_pair_of_layers_and_ones_on_its_diagonal() -> None:
-    rows = pandas.read_csv(paths.comparison("linear_cka"))
+    compared = pandas.read_csv(paths.comparison("linear_cka"))
+    rows = compared.query("measure == 'linear_cka'")
     own = rows.query("model == other_model and cut == other_cut")
 
     assert len(rows) == (2 * 3) ** 2
     assert own["value"].to_numpy() == pytest.approx(1)
     assert rows["value"].between(0, 1 + 1e-12).all()
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_similarity_stands_beside_its_error_and_what_permuted_layers_reach() -> None:
+    compared = pandas.read_csv(paths.comparison("linear_cka"))
+    keys = [column for column in compared if column not in ("measure", "value")]
+    wide = compared.pivot(index=keys, columns="measure", values="value")
+    names = {f"linear_cka{kind}" for kind in ("", "_error", "_null", "_p", "_calibrated")}
+    value, mean = wide["linear_cka"], wide["linear_cka_null"]
+
+    assert set(wide) == names
+    assert wide.notna().all(axis=None)
+    assert wide["linear_cka_calibrated"].to_numpy() == pytest.approx(((value - mean) / (1 - mean)).to_numpy())
+    assert wide["linear_cka_p"].to_numpy().min() == 0.01
+    assert wide["linear_cka_p"].to_numpy().max() <= 1
+    assert wide["linear_cka_error"].to_numpy().min() >= 0
+    assert wide["linear_cka_error"].to_numpy().max() > 0.001
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_comparison_is_the_same_bytes_again_and_of_another_seed_the_same_values_alone() -> None:
+    file = paths.comparison("linear_cka")
+    before = file.read_bytes()
+
+    compare.run(study(), "linear_cka")
+    again = file.read_bytes()
+    compare.run(study(seed=1), "linear_cka")
+
+    assert again == before
+    first, second = (pandas.read_csv(io.BytesIO(text)) for text in (before, file.read_bytes()))
+    moved = set(first.loc[first["value"] != second["value"], "measure"])
+    assert moved >= {"linear_cka_error", "linear_cka_null"}
+    assert "linear_cka" not in moved
+
+
+@pytest.mark.usefixtures("finished")
+def test_without_permutations_and_groups_a_comparison_is_the_index_alone() -> None:
+    compare.run(study(comparison__permutations=0, comparison__groups=0), "linear_cka")
+
+    assert set(pandas.read_csv(paths.comparison("linear_cka"))["measure"]) == {"linear_cka"}
+
+
+UNCOMPARED = [
+    ({"comparison__groups": 65}, ParamsError, r"comparison\.groups: is 65; it should be at most 64, the test samples"),
+    (
+        {"similarity__mutual_knn": {"k": 64, "distance": "cosine", "of": "pooled"}},
+        ParamsError,
+        r"^similarity\.mutual_knn\.k: is 64; it should be below the number of samples, 64$",
+    ),
+    (
+        {"similarity__mutual_knn": {"k": 60, "distance": "cosine", "of": "pooled"}},
+        ParamsError,
+        r"^similarity\.mutual_knn\.k: is 60; it should be below the number of samples, 57; 7 of 64 are left out",
+    ),
+]
+
+
+@pytest.mark.usefixtures("finished")
+@pytest.mark.parametrize(("changes", "kind", "message"), UNCOMPARED)
+def test_a_comparison_that_cannot_be_made_is_refused_in_one_line(changes: dict, kind: type, message: str) -> None:
+    params = study(**changes)
+
+    with pytest.raises(kind, match=message):
+        compare.run(params, next(reversed(params.similarity)))
+
+
+@pytest.mark.parametrize("alive", [0, 1])
+def test_a_dead_layer_is_refused_by_its_name(alive: int) -> None:
+    """Of which all samples are the same, or all but one, which is left out once."""
+    rows = [Held(np.random.default_rng(0).standard_normal((64, 3))), Held(np.ones((64, 3)))]
+    rows[1].values[:alive] = 2
+    layers = [compare.Layer("one", 0, cut) for cut in ("relu", "layer1")]
+    wrong = ("the same for all samples; it cannot", "the same for all samples but those left out; it has no jackknife")
+
+    told = pytest.raises(DataError, match=f"^similarity.linear_cka: layer one/0/layer1 on patches is {wrong[alive]}")
+    with told, compare.named("linear_cka", "patches", layers):
+        compare.measured(study(), "linear_cka", LinearCKA("biased", "flattened"), rows)
 
 
 @pytest.mark.usefixtures("finished")

@@ -1,10 +1,10 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from pipeline.arrays import Activations
+from pipeline.layers import Layers, mirrored
 from pipeline.similarity.base import Facts, Index
 
 
@@ -16,7 +16,9 @@ class SharedSign(Index):
     def facts(self) -> Facts:
         return Facts(True, (0.0, 1.0), True, frozenset({"translation", "scaling"}))
 
-    def matrix(self, layers: Sequence[Activations], memory: int) -> np.ndarray:
-        firsts = [layer.read(0, layer.shape[0]).reshape(layer.shape[0], -1)[:, 0] for layer in layers]
+    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        seen = [layers.seen(number, "flattened") for number in range(len(layers))]
+        firsts = [np.concatenate([block[:, 0] for _, block in layer.blocks()]) for layer in seen]
         above = np.stack([first > np.median(first) for first in firsts])
-        return (above[:, None] == above).mean(2)
+        for order in orders:
+            yield mirrored((above[:, None] == above[:, order]).mean(2))
