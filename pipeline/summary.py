@@ -9,6 +9,7 @@ from pipeline.errors import DataError
 from pipeline.figures.base import Evidence
 from pipeline.figures.style import words
 from pipeline.figures.tables import chosen, distinct, groups, series, summarised, where
+from pipeline.similarities import calibrated, defined, spread
 from pipeline.verdicts import BASELINES, MEANINGS, PAIR, UNINFORMATIVE
 
 KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective"]
@@ -20,10 +21,10 @@ def cell_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
 
     After KEYS come accuracy, unstitched (the receiver's own, on what it is stitched towards), difference, what else
     it is held against (`verdicts.BASELINES`), the other measures of the cell, each rank beside the
-    receiver's, and each similarity from the sender's layer to the receiver's. `own` is the dataset
-    that each model learnt. A control that an objective cannot have is empty there.
+    receiver's, and each similarity from the sender's layer to the receiver's, with what it is read beside. `own` is the
+    dataset that each model learnt. A control that an objective cannot have is empty there.
     """
-    table = _wide(evidence.cells, KEYS)
+    table = wide(evidence.cells, KEYS)
     table = _joined(table, _unstitched(evidence), "networks")
     table = _joined(table, _at_home(evidence, own), "networks")
     for name in distinct(evidence.controls, "sender"):
@@ -32,7 +33,7 @@ def cell_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
     held = [name for name in BASELINES if name in table]
     first = [*KEYS, "accuracy", "unstitched", "difference", *(name for name in held if name != "unstitched")]
     table = table.reindex(columns=[*first, *(column for column in table if column not in first)])
-    table = _joined(table, _wide(evidence.audits, KEYS), "audits")
+    table = _joined(table, wide(evidence.audits, KEYS), "audits")
     return _joined(table, _similarities(evidence), "comparisons")
 
 
@@ -41,7 +42,7 @@ def _at_home(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
     names = {"accuracy": "own", "samples": "own_samples"}
     places = zip(evidence.networks["model"], evidence.networks["data"], strict=True)
     home = chosen(evidence.networks, [own[model] == data for model, data in places])
-    rows = _wide(chosen(home, home["measure"].isin(list(names))), ["model", "seed"])
+    rows = wide(chosen(home, home["measure"].isin(list(names))), ["model", "seed"])
     return rows.rename(columns={"model": "receiver", **names})
 
 
@@ -50,7 +51,7 @@ def _control(rows: DataFrame, name: str) -> DataFrame:
     keys = ["receiver", "seed", "data", "receiver_cut", "map", "objective"]
     names = {"accuracy": name, "samples": f"{name}_samples"}
     found = where(chosen(rows, rows["measure"].isin(list(names))), sender=name)
-    return _wide(found, keys).rename(columns=names) if len(found) else DataFrame(columns=[*keys, *names.values()])
+    return wide(found, keys).rename(columns=names) if len(found) else DataFrame(columns=[*keys, *names.values()])
 
 
 def network_table(networks: DataFrame, own: Mapping[str, str], data: str) -> DataFrame:
@@ -73,7 +74,12 @@ def metrics(cells: DataFrame, indices: Iterable[str]) -> dict[str, dict[str, dic
             "accuracy_min": rows["accuracy"].min(),
             "unstitched_accuracy": rows.drop_duplicates("seed")["unstitched"].mean(),
             "share_at_or_above_unstitched": reaches(rows).mean(),
-            **{f"{index}_mean": series(rows, index).mean() for index in indices},
+            **{
+                f"{measure}_mean": series(rows, measure).mean()
+                for index in indices
+                for measure in (index, calibrated(index))
+                if measure in rows
+            },
         }
         rounded = {name: round(float(cast(float, number)), _DIGITS) for name, number in numbers.items()}
         found.setdefault(receiver, {})[objective] = rounded
@@ -96,7 +102,10 @@ def reaches(cells: DataFrame) -> Series:
 def verdict_table(
     cells: DataFrame, held: DataFrame, judged: DataFrame, ranks: Iterable[str], indices: Iterable[str]
 ) -> DataFrame:
-    """`judged` with what it rests on: means over seeds, the interval over the receiver, points over each baseline."""
+    """`judged` with what it rests on: means over seeds, the interval over the receiver, points over each baseline.
+
+    Of indices the deviation over seeds as well, as a text.
+    """
     own = where(held, baseline="unstitched")
     columns = [*PAIR, "accuracy", "difference", "low", "high"]
     table = judged.merge(own.reindex(columns=columns), how="left", validate="one_to_one")
@@ -109,7 +118,8 @@ def verdict_table(
         ratios = cells.assign(ratio=series(cells, rank) / series(cells, f"receiver_{rank}"))
         table = table.merge(summarised(ratios, PAIR, "ratio", **{rank: "mean"}), how="left", validate="one_to_one")
     for index in indices:
-        table = table.merge(summarised(cells, PAIR, index, **{index: "mean"}), how="left", validate="one_to_one")
+        shown = [(*pair, spread(rows[index])) for pair, rows in groups(cells, *PAIR)]
+        table = table.merge(DataFrame(shown, columns=[*PAIR, index]), how="left", validate="one_to_one")
     return table
 
 
@@ -185,6 +195,11 @@ def _besides(
     ]
     said += [f"{index} of {_range(series(others, index))} between the two layers" for index in indices]
     said += [
+        f"that {words(index)} calibrated, 0 being chance, {_range(series(others, calibrated(index)))}"
+        for index in indices
+        if defined(others, calibrated(index))
+    ]
+    said += [
         f"an AUROC of {_range(series(others, auroc_of(name)))} of the stitched activations over the receiver’s own, by "
         f"the detector {words(name)}"
         for name in detectors
@@ -210,7 +225,7 @@ def _meaning(reached: DataFrame) -> str:
     )
 
 
-def _wide(rows: DataFrame, keys: list[str]) -> DataFrame:
+def wide(rows: DataFrame, keys: list[str]) -> DataFrame:
     """A column for each measure, in the order of first appearance."""
     repeated = chosen(rows, rows.duplicated([*keys, "measure"]))
     if not repeated.empty:
@@ -230,7 +245,7 @@ def _unstitched(evidence: Evidence) -> DataFrame:
         names["recalibrated_accuracy"] = "recalibrated"
     names = {evidence.unstitched(measure): name for measure, name in names.items()}
     rows = where(chosen(evidence.networks, evidence.networks["measure"].isin(list(names))), data=evidence.home)
-    return _wide(rows.assign(data=evidence.data), ["model", "seed", "data"]).rename(
+    return wide(rows.assign(data=evidence.data), ["model", "seed", "data"]).rename(
         columns={"model": "receiver", **names}
     )
 
@@ -239,7 +254,7 @@ def _similarities(evidence: Evidence) -> DataFrame:
     """By sender's layer and receiver's; those of one seed, as cells have one."""
     names = {"model": "sender", "cut": "sender_cut", "other_model": "receiver", "other_cut": "receiver_cut"}
     rows = chosen(evidence.similarity, evidence.similarity["seed"] == evidence.similarity["other_seed"])
-    return _wide(rows.rename(columns=names), ["data", "seed", "sender", "sender_cut", "receiver", "receiver_cut"])
+    return wide(rows.rename(columns=names), ["data", "seed", "sender", "sender_cut", "receiver", "receiver_cut"])
 
 
 def _joined(table: DataFrame, other: DataFrame, name: str) -> DataFrame:

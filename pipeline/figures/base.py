@@ -36,7 +36,8 @@ class Evidence:
                 recalibrated_accuracy with BatchNorms that expect this dataset; either followed by
                 _of_K is the same on the images of the first K classes
     curves      model seed epoch rate loss
-    similarity  data model seed cut other_model other_seed other_cut measure value
+    similarity  data model seed cut other_model other_seed other_cut measure value; measure is an index's
+                name, or the same followed by _calibrated, _null, _p or _error
     trials      trial data index part of measure value; how far each index can be believed
     cuts        of each model, in its own order
     originals   the first test images of the cells' dataset, N × C × H × W bytes

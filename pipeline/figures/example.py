@@ -134,7 +134,8 @@ def _similarity(chance: np.random.Generator) -> list[tuple]:
     for one, other in product(layers, layers):
         near = 1 - abs(CUTS.index(one[2]) - CUTS.index(other[2])) / 5
         value = 1.0 if one == other else near * (0.9 if one[0] == other[0] else 0.6) - chance.uniform(0, 0.05)
-        rows.append(("correlated", *one, *other, "linear_cka", value))
+        beside = {"": value, "_calibrated": (value - 0.1) / 0.9, "_null": 0.1, "_p": 0.01, "_error": 0.02}
+        rows += [("correlated", *one, *other, f"linear_cka{kind}", number) for kind, number in beside.items()]
     return rows
 
 

@@ -20,7 +20,18 @@ from pipeline.page import Contents, Format, Picture, Table, picture, table
 from pipeline.params import Params
 from pipeline.provenance import digest_table, stage_table, version_table
 from pipeline.registry import build
-from pipeline.summary import KEYS, accuracy_plot, auroc_of, cell_table, finding, metrics, network_table, verdict_table
+from pipeline.similarities import LAYERS, calibrated, over_seeds
+from pipeline.summary import (
+    KEYS,
+    accuracy_plot,
+    auroc_of,
+    cell_table,
+    finding,
+    metrics,
+    network_table,
+    verdict_table,
+    wide,
+)
 from pipeline.tidying import tidy
 from pipeline.verdicts import MEANINGS, PAIR, SHORT, comparisons, verdicts
 
@@ -54,6 +65,7 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
         "control_audits": evidence.control_audits,
         "detectors": evidence.detectors,
         "similarity": evidence.similarity,
+        "similarity_over_seeds": over_seeds(evidence.similarity),
         **({"trials": evidence.trials} if params.trials else {}),
     }
     return {
@@ -116,7 +128,7 @@ def _contents(
     own = {name: model.dataset for name, model in params.models.items()}
     networks = network_table(evidence.networks, own, evidence.data)
     rows = {"cells": cells, "comparisons": held, "verdicts": judged, "networks": networks}
-    rows["similarity"] = evidence.similarity
+    rows["similarity"] = wide(evidence.similarity, LAYERS)
     return Contents(
         study=params.study,
         finding=finding(cells, evidence.home, judged, params.ranks, params.similarity, params.detectors),
@@ -148,27 +160,33 @@ def _shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params
     columns |= {f"over_{name}": (f"points over {SHORT[name]}", page.points) for name in SHORT if name in there}
     columns |= {"by_recalibration": ("share of the gain by recalibration", page.share)}
     columns |= {rank: (f"{words(rank)} rank, over the receiver’s", page.ratio) for rank in params.ranks}
-    columns |= {"distance": ("distance to the receiver’s own", page.ratio)} if "distance" in cells else {}
-    columns |= {index: (words(index), page.similarity) for index in params.similarity}
-    columns |= {auroc_of(name): (f"AUROC over own, {words(name)}", page.similarity) for name in params.detectors}
+    if "distance" in cells:
+        columns |= {"distance": ("distance to the receiver’s own", str)}
+    columns |= {index: (words(index), str) for index in _similarities(cells, params)}
+    columns |= {auroc_of(name): (f"AUROC over own, {words(name)}", str) for name in params.detectors}
     rules = params.verdict
     said = ". ".join(f"{name.capitalize()}: {meaning}" for name, meaning in MEANINGS.items())
     caption = (
-        f"Each row is a stitch ({words(params.stitch.map)}), its numbers means over {len(params.seeds)} seeds. "
-        f"{said}. Intervals hold {100 * rules.confidence:g} % of the time; a difference within {100 * rules.margin:g} "
-        "points is none. Activations are out of distribution by a detector where the interval of its AUROC over the "
+        f"Each row is a stitch ({words(params.stitch.map)}), its numbers means over {len(params.seeds)} seeds, "
+        f"those after ± deviations over them. {said}. Intervals hold {100 * rules.confidence:g} % of the time; a "
+        f"difference within {100 * rules.margin:g} points is none. Activations are out of distribution by a detector where the interval of its AUROC over the "
         f"receiver’s own lies above {rules.auroc:g} in every seed; a rank is another where it is {rules.rank_ratio:g} "
         "times the receiver’s own, or more, or that much less, in every seed. A distance is of squares, over the "
         "receiver’s own spread: 0 where the two are the same, 1 as far as the mean alone. A compatible stitch is still "
         "no evidence that the two networks carry the same information."
     )
-    means = [*params.similarity, *map(auroc_of, params.detectors), *({"distance"} & {*cells})]
+    means = [*_similarities(cells, params), *map(auroc_of, params.detectors), *({"distance"} & {*cells})]
     rows = verdict_table(cells, held, judged, params.ranks, means)
     return table(caption, rows, columns, keys=list(columns).index("accuracy"))
 
 
 def _named(names: str) -> str:
     return ", ".join(map(words, names.split())) or "none"
+
+
+def _similarities(cells: DataFrame, params: Params) -> list[str]:
+    """Each index and, where there were permutations, the same calibrated."""
+    return [measure for index in params.similarity for measure in (index, calibrated(index)) if measure in cells]
 
 
 def _shown_cells(cells: DataFrame, params: Params) -> Table:
@@ -183,7 +201,9 @@ def _shown_cells(cells: DataFrame, params: Params) -> Table:
         columns |= {rank: (f"{words(rank)} rank, stitched", page.number)}
         columns |= {f"receiver_{rank}": (f"{words(rank)} rank, receiver unstitched", page.number)}
     columns |= {"distance": ("distance to the receiver’s own", page.ratio)} if "distance" in cells else {}
-    columns |= {index: (f"{words(index)}, sender to receiver", page.similarity) for index in params.similarity}
+    columns |= {
+        measure: (f"{words(measure)}, sender to receiver", page.similarity) for measure in _similarities(cells, params)
+    }
     columns |= {
         auroc_of(name): (f"AUROC of the stitched over the receiver’s own, {words(name)}", page.similarity)
         for name in params.detectors
@@ -191,7 +211,8 @@ def _shown_cells(cells: DataFrame, params: Params) -> Table:
     caption = (
         f"Each row is one stitch of one seed, trained and tested on {words(params.stitch.data)}. No accuracy stands "
         "alone: beside it are what the receiver reaches unstitched and what the controls reach, the rank of the "
-        "receiver’s first layer after the stitch, and the similarity of the two layers before it. Each detector’s "
+        "receiver’s first layer after the stitch, and the similarity of the two layers before it; calibrated it is 0 "
+        "for layers as alike as if the images of one were permuted, and 1 for the same layer. Each detector’s "
         "AUROC is the chance that a stitched activation looks further out of the receiver’s distribution than one of "
         "its own: 0.5 where they cannot be told apart, 1 where every stitched one can."
     )

@@ -1,6 +1,7 @@
 import csv
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,7 +14,7 @@ from pipeline import journal, paths
 from pipeline.errors import DataError, ParamsError
 from pipeline.figures.base import Evidence
 from pipeline.figures.example import CUTS, MODELS, SEEDS, example_evidence
-from pipeline.figures.tables import where
+from pipeline.figures.tables import chosen, where
 from pipeline.params import Params, typed_params
 from pipeline.stages.report import put, run, tidy_inputs
 from pipeline.verdicts import MEANINGS
@@ -24,8 +25,8 @@ RECIPE = {
     "milestones": [], "warmup_epochs": 0, "epochs": 4, "batch": 128,
 }  # fmt: skip
 TABLES = (
-    "audits", "cells", "comparisons", "control_audits", "controls", "detectors", "networks", "similarity", "trials",
-    "verdicts",
+    "audits", "cells", "comparisons", "control_audits", "controls", "detectors", "networks", "similarity",
+    "similarity_over_seeds", "trials", "verdicts",
 )  # fmt: skip
 FIGURES = {
     "swatches": {"width": 7.0, "per_class": 1, "classes": 10},
@@ -157,6 +158,38 @@ def test_a_stitched_accuracy_never_stands_alone(reported: Path):
     beside = ("accuracy", "unstitched", "difference", "own", "recalibrated", "random", "numerical", "linear_cka")
     assert all(row[column] for row in rows for column in beside)
     assert all(bool(row["noise"]) == (row["objective"] == "task") for row in rows)  # noise has nothing to match
+
+
+def test_a_similarity_stands_beside_its_calibrated_value_and_its_deviation_over_seeds(reported: Path):
+    page = (reported / "index.html").read_text()
+    headings = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', page)
+    rows = where(example_evidence().similarity, model="bw", cut="layer1", other_model="digit", other_cut="layer1")
+    own = chosen(rows, rows["seed"] == rows["other_seed"])
+    first, second = where(own, measure="linear_cka")["value"]
+
+    assert [text for text in headings if "linear cka" in text] == [
+        "linear cka",
+        "linear cka calibrated",
+        "linear cka, sender to receiver",
+        "linear cka calibrated, sender to receiver",
+    ]
+    assert f"{(first + second) / 2:.3f} ± {abs(first - second) / 2**0.5:.3f}" in page
+
+
+def test_deviations_over_seeds_are_those_of_pairs_of_one_seed(reported: Path):
+    with (reported / "tables" / "similarity_over_seeds.csv").open() as file:
+        found = [row for row in csv.DictReader(file) if row["measure"] == "linear_cka"]
+    rows = where(example_evidence().similarity, measure="linear_cka", model="bw", cut="conv1", other_model="colour")
+    own = where(chosen(rows, rows["seed"] == rows["other_seed"]), other_cut="layer2")["value"].tolist()
+
+    assert len(found) == (len(MODELS) * len(CUTS)) ** 2
+    (row,) = [
+        row for row in found
+        if [row[key] for key in ("model", "cut", "other_model", "other_cut")] == ["bw", "conv1", "colour", "layer2"]
+    ]  # fmt: skip
+    assert row["seeds"] == "2"
+    assert float(row["mean"]) == pytest.approx(sum(own) / 2, abs=1e-6)
+    assert float(row["deviation"]) == pytest.approx(abs(own[0] - own[1]) / 2**0.5, abs=1e-6)
 
 
 def test_every_pair_of_cuts_has_a_verdict_with_the_numbers_it_rests_on(reported: Path):

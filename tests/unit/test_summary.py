@@ -9,6 +9,7 @@ from pipeline.figures.base import Evidence
 from pipeline.figures.example import MODELS, example_evidence
 from pipeline.figures.tables import distinct, groups, series, summarised, where
 from pipeline.params import Verdicts
+from pipeline.similarities import spread
 from pipeline.summary import KEYS, accuracy_plot, cell_table, finding, metrics, network_table, reaches
 from pipeline.tables import BARS, TRUST
 from pipeline.verdicts import comparisons, verdicts
@@ -85,6 +86,31 @@ def test_similarity_is_that_from_the_sender_to_the_receiver_and_not_back():
     both = pandas.concat([back, given.similarity])
 
     assert list(cells_of(replace(given, similarity=both))["cka"]) == [0.25]
+
+
+def test_a_similarity_without_permutations_has_no_calibrated_value():
+    table = cells_of(evidence({"s": 0.95}))
+
+    assert "cka_calibrated" not in table
+    assert "calibrated" not in " ".join(finding_of(evidence({"s": 0.95})))
+
+
+def test_a_calibrated_value_is_found_and_counted_beside_the_raw_one():
+    given = evidence({"s": 0.95, "t": 0.91})
+    more = pandas.concat([given.similarity, given.similarity.assign(measure="cka_calibrated", value=0.125)])
+    given = replace(given, similarity=more)
+
+    assert list(cells_of(given)["cka_calibrated"]) == [0.125] * 2
+    assert metrics(cells_of(given), ["cka"])["r"]["task"]["cka_calibrated_mean"] == 0.125
+    assert "cka calibrated, 0 being chance, 0.12 to 0.12 (0.12)" in " ".join(finding_of(given))
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [([0.5, 0.5], "0.500 ± 0.000"), ([-0.5, 0.5], "0.000 ± 0.707"), ([-0.25], "−0.250"), ([float("nan")] * 2, "–")],
+)
+def test_what_is_shown_over_seeds_is_their_mean_and_deviation(values: list[float], text: str):
+    assert spread(values) == text
 
 
 def test_cells_keep_the_order_they_were_given_in():
