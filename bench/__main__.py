@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bench import extraction, grid, reading, repeating, stepping, stitching
+from bench import extraction, grid, measures, plot, reading, repeating, stepping, stitching
 from bench.ratios import Row
 from bench.sizes import FULL, QUICK, Sizes
 from bench.table import line, markdown
@@ -19,9 +19,10 @@ PARTS: dict[str, Callable[[Sizes], Iterator[Row]]] = {
     "stitching": stitching.rows,
     "stepping": stepping.rows,
     "grid": grid.rows,
+    "measures": measures.rows,
     "repeating": lambda sizes: repeating.rows(repeating.TOP, sizes.repetitions),
 }
-LONG = {"grid"}  # half an hour: only when it is asked for
+LONG = {"grid", "measures"}  # half an hour each: only when they are asked for
 
 
 @click.command()
@@ -43,6 +44,7 @@ def main(quick: bool, only: tuple[str, ...], page: Path | None) -> None:
     if page:
         before = page.read_text(encoding="utf-8") if page.exists() else ""
         page.write_text(markdown(rows, here, before), encoding="utf-8")
+        plot.draw(rows, page.with_name(plot.NAME))
 
 
 def measure(parts: tuple[str, ...], sizes: Sizes) -> tuple[list[Row], list[str]]:

@@ -27,6 +27,7 @@ class Row:
     ratio: float
     spread: tuple[float, float]
     mark: float | None  # None where the row is there to explain another
+    point: tuple[str, float, float] | None = None  # curve, x and seconds, where rows are plotted
 
     @property
     def verdict(self) -> str:

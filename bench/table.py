@@ -13,6 +13,8 @@ TITLES = {
     "stitching": "Training from a store",
     "stepping": "A step through the tail",
     "grid": "A whole grid",
+    "measures": "Similarity of all pairs",
+    "growth": "How similarity grows",
     "repeating": "Nothing to do",
 }
 EXPLANATIONS = {
@@ -58,6 +60,21 @@ leaves that out on both sides: one pass over the store and one factorisation for
 against one `numpy.linalg.lstsq` a pair, which is what papers call; part of the factor is that a singular value
 decomposition of all rows costs more than their products. Memory is the peak of a process that stitches in a budget of
 one megabyte, so that every batch is gathered from the store.""",
+    "measures": """\
+An index of all pairs of the blocks of five untrained ResNet-18s at 32×32, from their stores, against formulas as one
+writes them with NumPy and SciPy in float64 (`bench/direct.py`), pair by pair, on as many threads; values agree to 1e-6.
+A pair by formula takes as long as its shapes say, so one of each pair of shapes is timed and counts for all.
+What limits it: factorisations are made once a layer instead of once a pair, and what is left are a product and, for
+PWCCA and Procrustes, a singular value decomposition of each pair, as large as the ranks are: no index that is exact can
+share those. Layers of more features than samples span all that centred rows can, so all of their canonical correlations
+are 1, and PWCCA takes no decomposition. For `linear_cka` the formula is that of kernels, as printed; *against features*
+is the one for narrow layers, which multiplies three times where all pairs need once. Memory is the most that NumPy held
+at a time, of all four.""",
+    "growth": """\
+Seconds by the number of layers, of 1,250 samples each, and by the number of samples, of five layers each; a ratio is
+that of the shortest time to this one. Layers are made up, of 256 features; pairs grow with the square of layers.
+
+![Seconds by layers and by samples](bench-growth.svg)""",
     "repeating": """\
 Wall time of `dvc repro` in the repository's top when all is up to date; the ratio is 5 s over it, and 0 if any
 stage ran. None of our code runs then: all of it is DVC's start, its reading of `dvc.yaml` and its check of every

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -95,12 +96,11 @@ def compact(view: View, room: Room) -> Compact:
             rows[part] = block
         return Compact(rows, wide=False)
     products = room.empty(samples, samples)
-    for part, block in view.blocks():
-        for other, against in view.blocks():
+    for number, (part, block) in enumerate(view.blocks()):
+        products[part, part] = block @ block.T  # of a matrix with itself, BLAS works out one half
+        for other, against in islice(view.blocks(), number):
             products[part, other] = block @ against.T
             products[other, part] = products[part, other].T
-            if other == part:
-                break
     return Compact(products, wide=True)
 
 
@@ -134,9 +134,10 @@ def factor(small: Compact, room: Room) -> Factor:
 
 def inner(x: np.ndarray, y: np.ndarray, room: Room) -> np.ndarray:
     """X' Y, some rows at a time."""
-    total = np.zeros((x.shape[1], y.shape[1]))
-    for part in room.parts(len(x), x.shape[1] + y.shape[1]):
-        total += x[part].T @ y[part]
+    products = (x[part].T @ y[part] for part in room.parts(len(x), x.shape[1] + y.shape[1]))
+    total = next(products)
+    for product in products:
+        total += product
     return total
 
 

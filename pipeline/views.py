@@ -111,7 +111,8 @@ class View:
     def _prepare(self, rows: np.ndarray, start: int) -> np.ndarray:
         mean = self.mean
         if self.prepared == "centred":
-            return rows - mean
+            rows -= mean  # a copy of the layer's already
+            return rows
         lengths = np.linalg.norm(rows, axis=1)
         if self.prepared == "correlation":
             rows = rows - rows.mean(1, keepdims=True)

@@ -52,6 +52,8 @@ class LinearCKA(Index):
         return alone._replace(norm=float(np.sqrt(square)))
 
     def _cosine(self, x: Measured, y: Measured, room: Room) -> float:
+        if x is y:
+            return 1.0
         return self._product(x, y, room) / (x.norm * y.norm)
 
     def _product(self, x: Measured, y: Measured, room: Room) -> float:
@@ -67,6 +69,7 @@ class LinearCKA(Index):
 def inner_of_products(x: Compact, y: Compact, room: Room) -> float:
     """<X X', Y Y'>, from X' Y where both are narrow."""
     if not x.wide and not y.wide:
-        return float(np.sum(inner(x.array, y.array, room) ** 2))
+        products = inner(x.array, y.array, room)
+        return float(np.vdot(products, products))
     samples = len(x.array)
     return sum(float(np.vdot(x.products(part), y.products(part))) for part in room.parts(samples, 2 * samples))

@@ -39,17 +39,27 @@ class PWCCA(Index):
 
 
 def _both_ways(x: Factor, y: Factor, room: Room) -> float:
+    if _everything(x) or _everything(y):
+        return 1.0
     left, correlations, right = np.linalg.svd(inner(x.basis, y.basis, room), full_matrices=False)
     weights = _weights(left, correlations, x.loadings), _weights(right.T, correlations, y.loadings)
     return float(np.mean([w @ correlations / w.sum() for w in weights]))
 
 
 def _one_way(x: Factor, y: Factor, room: Room) -> float:
+    if _everything(y):
+        return 1.0
     left, correlations, _ = np.linalg.svd(inner(x.basis, y.basis, room), full_matrices=False)
     weights = _weights(left, correlations, x.loadings)
     beside = x.loadings - left @ (left.T @ x.loadings)
     unpaired = _principal(beside)[: left.shape[0] - left.shape[1]]
     return float(weights @ correlations / (weights.sum() + unpaired.sum()))
+
+
+def _everything(layer: Factor) -> bool:
+    """Whether it spans all that centred rows can, so that every direction of another has a partner equal to it."""
+    samples, rank = layer.basis.shape
+    return rank == samples - 1
 
 
 def _weights(directions: np.ndarray, correlations: np.ndarray, loadings: np.ndarray) -> np.ndarray:

@@ -184,6 +184,18 @@ def test_pwcca_of_ding_counts_directions_without_a_partner_as_correlating_nothin
     agree(value(flat("pwcca", "raghu"), features, features[:, 2:3]), 1)
 
 
+@pytest.mark.parametrize("width", [9, 200])
+def test_pwcca_into_a_layer_that_spans_all_centred_rows_is_one(width: int) -> None:
+    """By SciPy all its correlations are 1, and so is their mean by any weights."""
+    x, y = related(width, 140)
+    spanning = linalg.subspace_angles(orthonormal(centred(x))[:, : min(width, N - 1)], linalg.orth(centred(y)))
+
+    assert np.cos(spanning) == pytest.approx(1, abs=1e-12)
+    assert value(flat("pwcca", "ding"), x, y) == value(flat("pwcca", "raghu"), x, y) == 1
+    assert value(flat("pwcca", "raghu"), y, x) == 1
+    assert (value(flat("pwcca", "ding"), y, x) < 0.9) == (width == 9)
+
+
 @oracle(
     "similarity.procrustes",
     "`scipy.linalg.orthogonal_procrustes` and `scipy.spatial.procrustes`, the narrower layer filled with zeros",

@@ -1,6 +1,7 @@
 """Every part of the bench runs, at tiny sizes; how fast anything is, is no matter of tests."""
 
 import math
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import measure
+from bench.plot import NAME, draw
 from bench.ratios import Contender, Row, nothing, ratio_row, side_by_side
 from bench.repeating import Skipped
 from bench.repeating import rows as repeating_rows
@@ -22,7 +24,9 @@ def row(ratio: float, mark: float | None) -> Row:
     return Row("reading", "a name", "1 ms", "other 1 ms", 0, ratio, (ratio, ratio), mark)
 
 
-@pytest.mark.parametrize(("part", "count"), [("extraction", 8), ("reading", 5), ("stitching", 2), ("stepping", 7)])
+@pytest.mark.parametrize(
+    ("part", "count"), [("extraction", 8), ("reading", 5), ("stitching", 2), ("stepping", 7), ("measures", 43)]
+)
 def test_every_ratio_of_a_part_is_finite_and_positive(part: str, count: int) -> None:
     rows, skipped = measure((part,), QUICK)
 
@@ -69,6 +73,20 @@ def test_a_part_that_is_measured_alone_leaves_the_other_sections_as_they_were() 
         "Measured on: a machine", "Measured on: another", 1
     )
     assert markdown([], "another", again) == again
+
+
+def test_what_grows_is_drawn_beside_the_page(tmp_path: Path) -> None:
+    points = [("cka by layers", 5.0, 0.1), ("cka by layers", 10.0, 0.4), ("cka by samples", 100.0, 0.1)]
+    grown = [replace(row(1.0, None), part="growth", point=point) for point in points]
+
+    draw(grown, tmp_path / NAME)
+    draw([row(1.0, None)], tmp_path / "nothing.svg")
+
+    assert {"layers", "samples", "seconds", "cka"} <= set(
+        re.findall(r"<text[^>]*>(\w+)</text>", (tmp_path / NAME).read_text())
+    )
+    assert f"]({NAME})" in markdown(grown, "a machine", [])
+    assert not (tmp_path / "nothing.svg").exists()
 
 
 def test_the_machine_is_described_without_its_name() -> None:
