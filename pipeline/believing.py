@@ -1,5 +1,6 @@
 """Rows of trials → which index can be believed, a row an index and a column a question."""
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 
 from pandas import DataFrame
@@ -9,7 +10,7 @@ from pipeline.figures.tables import distinct, where
 from pipeline.page import Format, Table, table
 from pipeline.registry import lookup
 from pipeline.trials import TRIALS
-from pipeline.trials.base import ALL
+from pipeline.trials.base import ALL, Trial
 
 CAPTION = (
     "Each row is an index of similarity, or the accuracy of stitched networks taken for one; each column a question of "
@@ -22,16 +23,14 @@ CAPTION = (
 
 def belief_table(rows: DataFrame, trials: Iterable[str]) -> Table:
     """Of the trials that are named; empty where there are none."""
-    headings = {
-        f"{name}.{part}": heading
-        for name in trials
-        for part, heading in lookup(f"trials.{name}", TRIALS, name).headings.items()
-    }
+    classes: dict[str, type[Trial]] = {name: lookup(f"trials.{name}", TRIALS, name) for name in trials}
+    headings = {f"{name}.{part}": heading for name, cls in classes.items() for part, heading in cls.headings.items()}
     indices = [] if rows.empty else distinct(rows, "index")
     shown = [{"index": index, **answers(where(rows, index=index), headings)} for index in indices]
     columns: dict[str, tuple[str, Format]] = {"index": ("index", title)}
     columns |= {column: (heading, str) for column, heading in headings.items()}
-    return table(CAPTION, DataFrame(shown, columns=list(columns)), columns, keys=1)
+    asked = " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0] for cls in classes.values())
+    return table(f"{CAPTION} Asked is: {asked}", DataFrame(shown, columns=list(columns)), columns, keys=1)
 
 
 def answers(rows: DataFrame, columns: Iterable[str]) -> dict[str, str]:

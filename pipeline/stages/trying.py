@@ -107,36 +107,34 @@ class Bench:
         return {name: 1 if index.facts().larger_is_more_similar else -1 for name, index in self.indices.items()}
 
     def probed(self, layer: Layer, decay: float) -> float:
-        return self._probes(layer, (), decay)[0]
+        return self._probes(layer, self._truncation(layer, ()), decay)[0]
 
     def truncated(self, layer: Layer, ranks: tuple[int, ...], decay: float) -> Truncations:
         truncation = self._truncation(layer, ranks)
-        judged = [Judged(name, self.signs[name] * self._values(layer, ranks, name)) for name in self.indices]
-        return Truncations(truncation.ranks, np.array(self._probes(layer, ranks, decay)), judged)
+        judged = [Judged(name, self.signs[name] * self._values(layer, truncation, name)) for name in self.indices]
+        return Truncations(truncation.ranks, np.array(self._probes(layer, truncation, decay)), judged)
 
-    def _probes(self, layer: Layer, ranks: tuple[int, ...], decay: float) -> list[float]:
-        labels = {split: self.stores[layer[:2]].labels(split) for split in ("train", "test")}
-
+    def _probes(self, layer: Layer, truncation: Truncation, decay: float) -> list[float]:
         def make() -> list[float]:
-            truncation = self._truncation(layer, ranks)
+            labels = {split: self.stores[layer[:2]].labels(split) for split in ("train", "test")}
             pairs = zip(truncation.pooled("train"), truncation.pooled("test"), strict=True)
             return [probe_accuracy((train, labels["train"]), (test, labels["test"]), decay) for train, test in pairs]
 
-        return self._kept(layer, ["probe", ranks, decay], "pipeline.probing", make)
+        return self._kept(layer, ["probe", truncation.wanted, decay], "pipeline.probing", make)
 
-    def _values(self, layer: Layer, ranks: tuple[int, ...], name: str) -> np.ndarray:
+    def _values(self, layer: Layer, truncation: Truncation, name: str) -> np.ndarray:
         """Every truncation of the layer against every other, as the index has it."""
 
         def make() -> list[list[float]]:
             try:
-                truncations = self._truncation(layer, ranks).layers()
-                return self.indices[name].matrix(truncations, self._memory).tolist()
+                return self.indices[name].matrix(truncation.layers(), self._memory).tolist()
             except ValueError as error:
                 error.add_note(f"truncations of {'/'.join(map(str, layer))}")
                 raise
 
         module = INDICES[name].partition(":")[0]
-        return np.array(self._kept(layer, [name, self.params.similarity[name], ranks], module, make))
+        options = self.params.similarity[name]
+        return np.array(self._kept(layer, [name, options, truncation.wanted], module, make))
 
     def _truncation(self, layer: Layer, ranks: tuple[int, ...]) -> Truncation:
         train, test = (self._rows(layer, split) for split in ("train", "test"))

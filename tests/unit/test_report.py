@@ -150,6 +150,21 @@ def test_the_report_has_every_configured_figure_and_table(reported: Path):
     }
 
 
+def test_the_page_says_which_index_to_believe_where_that_was_tried(reported: Path):
+    page = (reported / "index.html").read_text()
+
+    assert "<h2>Which index can I believe?</h2>" in page
+    assert '<th scope="row">linear cka</th><td class="number">0.88 (p 0.01; chance 0.50)</td>' in page
+
+
+def test_a_study_without_trials_has_no_such_section_and_no_table(finished: Path):
+    run(study(trials={}))
+
+    assert "Which index can I believe?" not in (paths.REPORTS / "index.html").read_text()
+    assert not (paths.REPORTS / "tables/trials.csv").exists()
+    assert not paths.trial("shortcut").exists()
+
+
 def test_a_stitched_accuracy_never_stands_alone(reported: Path):
     with (reported / "tables" / "cells.csv").open() as file:
         rows = list(csv.DictReader(file))
