@@ -186,8 +186,9 @@ def _labels(params: Params, told_apart: dict[str, int], there: int) -> Iterator[
 def _trials(params: Params, given: dict[str, Cuts]) -> Iterator[PipelineError]:
     """Whether the study has the networks and cuts that each trial compares."""
     from pipeline.stages.designing import design
+    from pipeline.stitches.places import features
 
-    there = design(params, {name: tuple(cut for cut, _ in cuts) for name, cuts in given.items()})
+    there = design(params, {name: {cut: features(shape) for cut, shape in cuts} for name, cuts in given.items()})
     for name, options in params.trials.items():
         trial: Trial = build(f"trials.{name}", TRIALS, name, options)
         yield from map(ParamsError, trial.lacks(there))

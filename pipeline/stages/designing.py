@@ -6,8 +6,8 @@ from pipeline.params import Model, Params
 from pipeline.trials.base import Design
 
 
-def design(params: Params, cuts: Mapping[str, tuple[str, ...]]) -> Design:
-    """`cuts` are those of each model."""
+def design(params: Params, cuts: Mapping[str, Mapping[str, int]]) -> Design:
+    """`cuts` are those of each model, and their features."""
     return Design({name: _kind(model) for name, model in params.models.items()}, params.seeds, cuts)
 
 

@@ -35,11 +35,16 @@ def material(params: Params) -> Material:
     """On the data of the stitches."""
     stores = {network: open_store(*network, params.stitch.data) for network in product(params.models, params.seeds)}
     refuse_strangers(list(stores.values()))
-    cuts = {model: distinct([stores[model, seed] for seed in params.seeds]) for model in params.models}
+    cuts = {model: widths([stores[model, seed] for seed in params.seeds]) for model in params.models}
     layers = tuple(Layer(*network, cut) for network in stores for cut in cuts[network[0]])
     bench = Bench(params, stores)
     judged = [*_compared(params, layers, bench.signs), *_stitched(params, layers)]
     return Material(design(params, cuts), layers, judged, bench.probed, bench.truncated)
+
+
+def widths(stores: Sequence[Store]) -> dict[str, int]:
+    """Of a model's cuts that can be told apart, how many features each has."""
+    return {cut: features(stores[0].rows("test", cut).shape) for cut in distinct(stores)}
 
 
 def distinct(stores: Sequence[Store]) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ class Design:
 
     kinds: Mapping[str, str]  # what each model is but for its name; empty where every seed gives the same weights
     seeds: tuple[int, ...]
-    cuts: Mapping[str, tuple[str, ...]]  # of each model
+    cuts: Mapping[str, Mapping[str, int]]  # of each model, first to last, and how many features each has
 
     @property
     def twins(self) -> list[tuple[Network, Network]]:

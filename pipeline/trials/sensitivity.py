@@ -43,6 +43,14 @@ class Sensitivity(Trial):
         for cut in self.cuts or ():
             if cut not in known:
                 yield f"trials.sensitivity.cuts: names {cut}, which no model is cut at; {choices(cut, known)}"
+        widths = {place for cuts in design.cuts.values() for place in cuts.items() if place[0] in (self.cuts or known)}
+        for cut, width in sorted(widths):
+            lower = sum(rank < width for rank in self.ranks)
+            if lower < 3 - self.itself:
+                yield (
+                    f"trials.sensitivity.ranks: has {lower} below the {width} features of {cut}; it should have "
+                    f"{3 - self.itself} or more, or cuts should leave it out"
+                )
 
     def run(self, material: Material) -> Iterator[Finding]:
         found: dict[str, dict[str, dict[str, list[float]]]] = {}  # by index, measure and network

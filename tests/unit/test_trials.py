@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from itertools import combinations, product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from pipeline.similarity.procrustes import Procrustes
 from pipeline.trials import TRIALS
 from pipeline.trials.base import ALL, Design, Finding, Judged, Layer, Material, Share, Trial, Truncations, shares
 
-CUTS = ("a", "b", "c", "d")
+CUTS: tuple[str, ...] = ("a", "b", "c", "d")
 INTERVAL = {"confidence": 0.9, "resamples": 200}
 TRUNCATED = {"cuts": None, "ranks": [3, 2, 1], "decay": 0.1, "itself": False, **INTERVAL}
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -39,7 +39,7 @@ def trial(name: str, **changed: Any) -> Any:
 
 def design(kinds: Mapping[str, str] | None = None, seeds: int = 2, cuts: tuple[str, ...] = CUTS) -> Design:
     kinds = {"m": "trained on x"} if kinds is None else kinds
-    return Design(kinds, tuple(range(seeds)), dict.fromkeys(kinds, cuts))
+    return Design(kinds, tuple(range(seeds)), dict.fromkeys(kinds, dict.fromkeys(cuts, 8)))
 
 
 def material(
@@ -331,7 +331,7 @@ def test_only_pairs_that_learnt_are_near_and_models_of_one_group_are_neither_nea
 
 
 def test_a_cut_that_some_do_not_have_or_that_is_not_compared_is_left_out() -> None:
-    there = Design(TWO, (0, 1), {"m": CUTS, "n": CUTS[:3]})
+    there = Design(TWO, (0, 1), {"m": dict.fromkeys(CUTS, 8), "n": dict.fromkeys(CUTS[:3], 8)})
     found = told(
         trial("shortcut"), material(there, lambda one, other: np.nan if one.cut == "b" else one.model == other.model)
     )
@@ -380,7 +380,7 @@ def test_the_reference_is_the_layer_that_the_probe_does_best_on() -> None:
     )
 
     assert found["layer", "m/0/a", "kendall"] == pytest.approx(
-        stats.kendalltau([0.1, 0, 0, 0.4], [1, 0, 2, 3]).statistic
+        cast(Any, stats.kendalltau([0.1, 0, 0, 0.4], [1, 0, 2, 3])).statistic
     )
 
 
@@ -415,8 +415,10 @@ def test_only_the_cuts_that_are_named_are_truncated() -> None:
 
 def test_specificity_is_scipys_correlation_over_all_layers_of_networks_alike() -> None:
     """Of two models of one kind together, and of a third, which no other is like, not at all."""
-    there = Design({"m": "x", "n": "x", "o": "y"}, (0,), dict.fromkeys("mno", CUTS))
-    accuracies = dict(zip(product("mn", CUTS), [0.3, 0.5, 0.7, 0.9, 0.35, 0.4, 0.95, 0.8], strict=True))
+    there = design({"m": "x", "n": "x", "o": "y"}, seeds=1)
+    accuracies: dict[tuple[str, str], float] = dict(
+        zip(product("mn", CUTS), [0.3, 0.5, 0.7, 0.9, 0.35, 0.4, 0.95, 0.8], strict=True)
+    )
     given_ = material(there, lambda one, other: np.nan)
     values = np.random.default_rng(0).random((12, 12))
     best = 6  # n's third
@@ -434,7 +436,7 @@ def test_specificity_is_scipys_correlation_over_all_layers_of_networks_alike() -
 
 def test_specificity_over_models_is_their_mean_and_their_largest_p() -> None:
     there = design({"m": "x", "n": "y"})
-    quality = dict(zip(CUTS, [0.5, 0.6, 0.8, 0.9], strict=True))
+    quality: dict[str, float] = dict(zip(CUTS, [0.5, 0.6, 0.8, 0.9], strict=True))
     sign = {"m": -1, "n": 1}
     found = told(
         trial("specificity"),
@@ -495,6 +497,11 @@ def test_a_study_without_networks_that_differ_by_chance_alone_is_told_so(name: s
         (
             "sensitivity", {"cuts": ["a", "layer9"]}, design(),
             "trials.sensitivity.cuts: names layer9, which no model is cut at; choose from a, b, c, d",
+        ),
+        (
+            "sensitivity", {"cuts": ["b"], "ranks": [9, 8, 4, 1]}, design(),
+            "trials.sensitivity.ranks: has 2 below the 8 features of b; it should have 3 or more, or cuts should leave "
+            "it out",
         ),
     ],
 )  # fmt: skip
