@@ -8,4 +8,5 @@ FIGURES = {
     "rank_by_cut": "pipeline.figures.rank_by_cut:RankByCut",
     "scores_by_cut": "pipeline.figures.scores_by_cut:ScoresByCut",
     "swatches": "pipeline.figures.swatches:Swatches",
+    "truncations": "pipeline.figures.truncations:Truncations",
 }

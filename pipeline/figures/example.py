@@ -57,7 +57,12 @@ def _detectors(chance: np.random.Generator) -> list[tuple]:
 
 def _trials() -> list[tuple]:
     place = ("shortcut", "correlated", "linear_cka", "pairs")
-    return [(*place, "all", measure, value) for measure, value in (("value", 0.875), ("p", 0.01), ("chance", 0.5))]
+    rows = [(*place, "all", measure, value) for measure, value in (("value", 0.875), ("p", 0.01), ("chance", 0.5))]
+    for index, model, cut, rank in product(("linear_cka", "procrustes"), MODELS, CUTS[:2], (16, 8, 4, 2, 1)):
+        lost = 0.02 / rank * (1 + CUTS.index(cut)) if rank < 16 else 0.0
+        place = ("sensitivity", "correlated", index, "truncation", f"{model}/0/{cut}/{rank}")
+        rows += [(*place, "lost", lost), (*place, "similarity", (index == "linear_cka") - lost * MODELS.index(model))]
+    return rows
 
 
 def _cells(chance: np.random.Generator) -> list[tuple]:

@@ -1,12 +1,24 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar, final
 
 import numpy as np
 
 from pipeline.errors import choices
 from pipeline.trials.agreement import agreement, expect_probe
-from pipeline.trials.base import ALL, Design, Finding, Layer, Material, Trial, expect_interval, interval, require
+from pipeline.trials.base import (
+    ALL,
+    Design,
+    Finding,
+    Layer,
+    Material,
+    Trial,
+    Truncations,
+    expect_interval,
+    interval,
+    require,
+)
 
 
 @final
@@ -56,7 +68,9 @@ class Sensitivity(Trial):
         found: dict[str, dict[str, dict[str, list[float]]]] = {}  # by index, measure and network
         for layer in material.layers:
             if self.cuts is None or layer.cut in self.cuts:
-                for finding in self._of(material, layer):
+                truncations = material.truncated(layer, self.ranks, self.decay)
+                yield from self._each(layer, truncations)
+                for finding in self._correlations(layer, truncations):
                     yield finding
                     networks = found.setdefault(finding.index, {}).setdefault(finding.measure, {})
                     networks.setdefault(f"{layer.model}/{layer.seed}", []).append(finding.value)
@@ -64,8 +78,17 @@ class Sensitivity(Trial):
             for name in ("kendall", "spearman"):
                 yield from self._over_all(index, name, list(measures[name].values()))
 
-    def _of(self, material: Material, layer: Layer) -> Iterator[Finding]:
-        truncations = material.truncated(layer, self.ranks, self.decay)
+    def _each(self, layer: Layer, truncations: Truncations) -> Iterator[Finding]:
+        """Of each truncation: accuracy lost against the best, and similarity to it, the larger the more similar."""
+        best = int(np.argmax(truncations.accuracies))
+        for judged, (place, rank) in product(truncations.judged, enumerate(truncations.ranks)):
+            of = "/".join(map(str, (*layer, rank)))
+            lost, similarity = truncations.accuracies[best] - truncations.accuracies[place], judged.values[best, place]
+            if np.isfinite(similarity):
+                yield Finding(judged.index, "truncation", of, "lost", float(lost))
+                yield Finding(judged.index, "truncation", of, "similarity", float(similarity))
+
+    def _correlations(self, layer: Layer, truncations: Truncations) -> Iterator[Finding]:
         where = "/".join(map(str, layer))
         for judged in truncations.judged:
             yield from agreement(judged.index, "layer", where, truncations.accuracies, judged.values, self.itself)

@@ -27,6 +27,7 @@ OPTIONS: dict[str, dict[str, object]] = {
     "rank_by_cut": {"width": 7.0, "rank": "numerical", "scale": "linear"},
     "scores_by_cut": {"width": 7.0, "detector": "mahalanobis"},
     "swatches": {"width": 7.0, "per_class": 2, "classes": 10},
+    "truncations": {"width": 7.0, "trial": "sensitivity"},
 }
 
 
@@ -300,3 +301,20 @@ def test_stitches_of_some_classes_are_drawn_beside_the_receiver_on_those(evidenc
     (dashed,) = [line for line in axes.lines if line.get_linestyle() == "--" and np.size(line.get_ydata())]
 
     assert set(np.asarray(dashed.get_ydata())) == {0.123}
+
+
+def test_a_truncated_layer_is_a_line_from_what_loses_nothing_on(evidence: Evidence):
+    drawing = figure("truncations").draw(evidence)
+    lines = [[line for line in axes.lines if np.size(line.get_xdata())] for axes in drawing.axes]
+
+    assert [axes.get_title() for axes in drawing.axes] == ["linear cka", "procrustes"]
+    assert [len(of_index) for of_index in lines] == [2 * len(MODELS)] * 2
+    second = lines[0][2]  # of the second model, the first cut
+    assert np.asarray(second.get_xdata()) == pytest.approx([0, 0.25, 0.5, 1, 2])
+    assert np.asarray(second.get_ydata()) == pytest.approx([1, 0.9975, 0.995, 0.99, 0.98])
+
+
+@pytest.mark.parametrize("trials", [pandas.DataFrame(), example_evidence().trials.query("trial == 'shortcut'")])
+def test_truncations_that_were_not_made_are_refused(evidence: Evidence, trials: pandas.DataFrame):
+    with pytest.raises(ParamsError, match=r"figures\.truncations\.trial: sensitivity has truncated nothing; its cuts"):
+        figure("truncations").draw(replace(evidence, trials=trials))

@@ -398,7 +398,16 @@ def test_a_layer_without_a_correlation_is_left_out_and_the_others_are_averaged()
     assert found["kendall", ALL, "count"] == 9
     assert (found["kendall", ALL, "low"], found["kendall", ALL, "high"]) == pytest.approx((1 / 3, 1 / 3))
     assert not any(of == "m/0/b" for _, of, _ in found)
-    assert list(nothing) == []
+    assert {finding.part for finding in nothing} == {"truncation"}
+
+
+def test_each_truncation_is_told_against_the_best() -> None:
+    found = sensitivity_of(truncations([0.9, 0.8, 0.85, 0.6], [0, 1, 2, 3]))
+
+    each = [(rank, measure) for rank in (4, 3, 2, 1) for measure in ("lost", "similarity")]
+    assert [found["truncation", f"m/1/c/{rank}", measure] for rank, measure in each] == pytest.approx(
+        [0, 0, 0.1, -1, 0.05, -2, 0.3, -3]
+    )
 
 
 def test_only_the_cuts_that_are_named_are_truncated() -> None:
