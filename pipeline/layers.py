@@ -12,6 +12,8 @@ from pipeline.arrays import Activations
 from pipeline.factors import Compact, Factor, Room, compact, factor, room, some
 from pipeline.views import LayerError, Of, Prepared, View, view_of_pair
 
+EIGEN = 5  # arrays of its size that an eigenproblem holds at once: itself, its vectors twice, LAPACK's workspace
+LEAST = 2**26  # bytes that an eigenproblem may always take
 REST = 1e-12  # of what some samples vary, about the mean of all: what varies less is rounding noise
 
 
@@ -106,6 +108,19 @@ def rows_of_samples(samples: np.ndarray, per_sample: int) -> np.ndarray:
     return samples if per_sample == 1 else (samples[:, None] * per_sample + np.arange(per_sample)).ravel()
 
 
+def expect_room(layers: Layers, of: Of) -> None:
+    """Refuses a layer that is too large to be factorised, before any is."""
+    for number in range(len(layers)):
+        side = min(layers.seen(number, view_of_pair(of, *[layers.shape(number)] * 2) or of).view.shape)
+        if EIGEN * 8 * side**2 > max(layers.room.memory, LEAST):
+            needed = f"{EIGEN * 8 * side**2 / 1e9:.3g} GB"
+            raise LayerError(
+                number,
+                f"has the smaller of samples and features at {side}, to factorise which takes {needed}; set "
+                f"machine.memory_gb to that or more, or `of` to what has fewer features",
+            )
+
+
 def factored(seen: Seen) -> Factor:
     return factor(seen.compact, seen.room)
 
@@ -128,6 +143,19 @@ class Movable(Protocol):
 
 
 T = TypeVar("T", bound=Movable)
+
+
+def by_factors(
+    layers: Layers,
+    of: Of,
+    orders: Iterable[np.ndarray],
+    make: Callable[[Seen], Factor],
+    value: Callable[[Factor, Factor, Room], float],
+    symmetric: bool,
+) -> Iterator[np.ndarray]:
+    """`by_pairs` of factorised layers, for which there must be room."""
+    expect_room(layers, of)
+    return by_pairs(layers, of, orders, make, value, symmetric)
 
 
 def by_pairs(

@@ -159,7 +159,7 @@ def agreement(
     for order in orders:
         sums = ready.sums @ ready.sums[:, order].T
         products = centred(ready.products(order), sums, np.outer(totals, totals), samples, unbiased)
-        yield mirrored(products / np.sqrt(np.outer(squares, squares)))
+        yield mirrored(np.clip(products / np.sqrt(np.outer(squares, squares)), -1, 1))
 
 
 def _hollow(table: Rows) -> Rows:

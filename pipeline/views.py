@@ -87,7 +87,7 @@ class View:
             yield slice(start * self.per_sample, stop * self.per_sample), self._prepare(rows, start)
 
     def _read(self) -> Iterator[tuple[int, int, np.ndarray]]:
-        size = max(1, self.memory // (4 * 8 * int(np.prod(self.layer.shape[1:]))))
+        size = max(1, self.memory // (8 * 8 * int(np.prod(self.layer.shape[1:]))))
         for start in range(0, self.samples, size):
             stop = min(start + size, self.samples)
             yield start, stop, rows_of(self.layer.read(start, stop), self.of)

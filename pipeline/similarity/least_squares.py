@@ -5,7 +5,7 @@ from typing import Literal, final
 import numpy as np
 
 from pipeline.factors import Factor, Room, inner
-from pipeline.layers import Layers, by_pairs, factored
+from pipeline.layers import Layers, by_factors, factored
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Of
 
@@ -26,7 +26,7 @@ class LeastSquares(Index):
         return Facts(self.form == "r2", (0.0, 1.0), False, RIGID)
 
     def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        return by_pairs(layers, self.of, orders, factored, self._of_pair, symmetric=False)
+        return by_factors(layers, self.of, orders, factored, self._of_pair, symmetric=False)
 
     def _of_pair(self, x: Factor, y: Factor, room: Room) -> float:
         explained = np.sum((inner(x.basis, y.basis, room) * y.scales) ** 2) / np.sum(y.scales**2)

@@ -54,7 +54,7 @@ class LinearCKA(Index):
     def _cosine(self, x: Measured, y: Measured, room: Room) -> float:
         if x is y:
             return 1.0
-        return self._product(x, y, room) / (x.norm * y.norm)
+        return min(1.0, self._product(x, y, room) / (x.norm * y.norm))
 
     def _product(self, x: Measured, y: Measured, room: Room) -> float:
         """<K, L>; unbiased, N (N - 3) times the U-statistic, in which centred K and L leave only their diagonals."""

@@ -5,7 +5,7 @@ from typing import final
 import numpy as np
 
 from pipeline.factors import Factor, Room, inner
-from pipeline.layers import Layers, by_pairs, factored
+from pipeline.layers import Layers, by_factors, factored
 from pipeline.similarity.base import LINEAR, Facts, Index
 from pipeline.views import Of
 
@@ -24,7 +24,7 @@ class MeanCCA(Index):
         return Facts(True, (0.0, 1.0), True, LINEAR)
 
     def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        return by_pairs(layers, self.of, orders, factored, _mean, symmetric=True)
+        return by_factors(layers, self.of, orders, factored, _mean, symmetric=True)
 
 
 def _mean(x: Factor, y: Factor, room: Room) -> float:

@@ -5,7 +5,7 @@ from typing import Literal, final
 import numpy as np
 
 from pipeline.factors import Factor, Room, inner
-from pipeline.layers import Layers, by_pairs, factored
+from pipeline.layers import Layers, by_factors, factored
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Of
 
@@ -26,7 +26,7 @@ class Procrustes(Index):
         return Facts(False, (0.0, 2.0 if self.form == "squared" else np.pi / 2), True, RIGID)
 
     def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        return by_pairs(layers, self.of, orders, factored, self._distance, symmetric=True)
+        return by_factors(layers, self.of, orders, factored, self._distance, symmetric=True)
 
     def _distance(self, x: Factor, y: Factor, room: Room) -> float:
         crossed = x.scales[:, None] * inner(x.basis, y.basis, room) * y.scales

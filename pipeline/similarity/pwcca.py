@@ -5,7 +5,7 @@ from typing import Literal, final
 import numpy as np
 
 from pipeline.factors import Factor, Room, inner
-from pipeline.layers import Layers, by_pairs, loaded
+from pipeline.layers import Layers, by_factors, loaded
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Of
 
@@ -35,7 +35,7 @@ class PWCCA(Index):
 
     def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         value = _both_ways if self.weights == "raghu" else _one_way
-        return by_pairs(layers, self.of, orders, loaded, value, symmetric=self.weights == "raghu")
+        return by_factors(layers, self.of, orders, loaded, value, symmetric=self.weights == "raghu")
 
 
 def _both_ways(x: Factor, y: Factor, room: Room) -> float:

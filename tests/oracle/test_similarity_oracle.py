@@ -1,5 +1,6 @@
 """Every similarity index against an independent route: SciPy, scikit-learn, NumPy, or the formula as it is in print."""
 
+import tracemalloc
 from collections.abc import Callable
 from itertools import combinations
 from typing import Any
@@ -13,9 +14,11 @@ from sklearn.metrics import r2_score
 from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
 from sklearn.neighbors import NearestNeighbors
 
+from pipeline.layers import opened
 from pipeline.registry import lookup
 from pipeline.similarity import INDICES
 from pipeline.similarity.base import Index
+from pipeline.views import LayerError
 from tests.oracle.conformance import Agreement
 from tests.property.test_similarity import Held, value
 
@@ -462,6 +465,43 @@ REFUSED = [
 def test_what_has_no_number_is_refused_in_one_line(attempt: Callable[[], object], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         attempt()
+
+
+@pytest.mark.parametrize("measure", [each for each in ON_FACTORS if "CKA" not in repr(each)], ids=repr)
+def test_a_layer_too_large_to_be_factorised_is_refused_before_any_is_read(measure: Index) -> None:
+    class Unread(Held):
+        def read(self, start: int, stop: int) -> np.ndarray:
+            raise AssertionError("was read")
+
+    held = [Unread(np.empty((1500, width), np.float32)) for width in (3, 1400)]
+
+    message = (
+        "layer 1 has the smaller of samples and features at 1400, to factorise which takes 0.0784 GB; "
+        "set machine.memory_gb to that or more, or `of` to what has fewer features"
+    )
+    with pytest.raises(LayerError, match=f"^{message}$"):
+        measure.matrix(held, 78_000_000)
+
+
+def test_what_is_held_is_about_what_may_be() -> None:
+    """By what Python counts, of ten layers that would need twice as much, permuted and with samples left out."""
+    held = [Held(RANDOM.standard_normal((300, width))) for width in (400, 500, 20, 350, 40, 600, 400, 300, 30, 500)]
+    budget = 8_000_000
+    measures = [flat("linear_cka", "biased"), flat("mutual_knn", 5, "cosine"), flat("second_order_cosine", 5)]
+    measures += [flat("procrustes", "squared"), flat("rsa", "euclidean", "pearson"), flat("rbf_cka", 1.0, "biased")]
+    orders = [RANDOM.permutation(300) for _ in range(2)]
+
+    for measure in measures:
+        tracemalloc.start()
+        with opened(held, budget) as layers:
+            matrices = list(measure.matrices(layers, orders))
+            with layers.without(np.arange(30)) as some:
+                matrices += measure.matrices(some, [some.as_they_are])
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+
+        assert len(matrices) == 3
+        assert peak < 1.2 * budget, measure
 
 
 def test_the_factors_of_many_layers_lie_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
