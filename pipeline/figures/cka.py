@@ -1,7 +1,7 @@
 """Similarity of all layers of all networks, as a heat map."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -28,11 +28,13 @@ class CKA(Figure):
     Each block is a pair of networks, its layers from first to last. The left map compares
     networks of one seed. The right one, where the study has a second seed, compares networks of
     two seeds: its diagonal blocks show how near two trainings of one model come to each other,
-    which is the yardstick for the other blocks.
+    which is the yardstick for the other blocks. Calibrated values are 0 for layers as alike as if
+    the samples of one were permuted; what is below 0 is drawn as 0.
     """
 
     width: float
     index: str  # a name in `similarity`
+    value: Literal["raw", "calibrated"]  # the latter where there were permutations
     refers: ClassVar = {"index": "similarity"}
     heading: ClassVar = "Similarity of layers"
 
@@ -40,7 +42,8 @@ class CKA(Figure):
         check_width(self.width)
 
     def draw(self, evidence: Evidence) -> Drawing:
-        rows = measured("figures.cka.index", evidence.similarity, self.index)
+        measure = self.index if self.value == "raw" else f"{self.index}_calibrated"
+        rows = measured(f"figures.cka.{'index' if self.value == 'raw' else 'value'}", evidence.similarity, measure)
         rows = where(rows, data=evidence.data)
         layers = [(model, cut) for model, cuts in evidence.cuts.items() for cut in cuts]
         seeds = sorted(distinct(rows, "seed"))[:2]
@@ -52,7 +55,7 @@ class CKA(Figure):
             axes.set_title(f"seed {seeds[0]} (down) by seed {seed} (across)")
             _outline(axes, layers)
             _name_layers(axes, layers, size, names, left=axes is maps[0])
-        drawing.colorbar(maps[0].images[0], cax=beside, label=f"{words(self.index)} on {words(evidence.data)}")
+        drawing.colorbar(maps[0].images[0], cax=beside, label=f"{words(measure)} on {words(evidence.data)}")
         beside.spines[:].set_visible(False)
         return drawing
 

@@ -64,7 +64,7 @@ def _variants(params: Params) -> Iterator[PipelineError]:
 
 
 def _references(params: Params) -> Iterator[PipelineError]:
-    """Whether what figures refer to is defined."""
+    """Whether what figures refer to is defined, and is measured."""
     for name, options in params.figures.items():
         if name in FIGURES:
             for option, section in lookup(f"figures.{name}", FIGURES, name).refers.items():
@@ -72,6 +72,8 @@ def _references(params: Params) -> Iterator[PipelineError]:
                     known = choices(str(options.get(option)), getattr(params, section))
                     where = f"figures.{name}.{option}: {options.get(option)}"
                     yield ParamsError(f"{where} is not defined in {section}; {known}")
+        if options.get("value") == "calibrated" and not params.comparison.permutations:
+            yield ParamsError(f"figures.{name}.value: is calibrated; comparison.permutations is 0 and should be above")
 
 
 def _detectors(params: Params) -> Iterator[PipelineError]:

@@ -22,7 +22,7 @@ from pipeline.registry import build, lookup
 OPTIONS: dict[str, dict[str, object]] = {
     "paintings": {"width": 7.0, "images": 6},
     "accuracy_by_cut": {"width": 7.0},
-    "cka": {"width": 7.5, "index": "linear_cka"},
+    "cka": {"width": 7.5, "index": "linear_cka", "value": "raw"},
     "learning_curves": {"width": 6.0, "scale": "log"},
     "rank_by_cut": {"width": 7.0, "rank": "numerical", "scale": "linear"},
     "scores_by_cut": {"width": 7.0, "detector": "mahalanobis"},
@@ -217,6 +217,22 @@ def test_the_map_shows_each_pair_where_its_names_say(evidence: Evidence):
         pair = rows[(rows["model"] == "digit") & (rows["seed"] == 0) & (rows["cut"] == "layer2")]
         pair = pair[(pair["other_model"] == "bw") & (pair["other_seed"] == seed) & (pair["other_cut"] == "conv1")]
         assert shown[down, across] == pair["value"].item()
+
+
+def test_the_map_of_calibrated_values_shows_those(evidence: Evidence):
+    raw, calibrated = (figure("cka", value=value).draw(evidence) for value in ("raw", "calibrated"))
+
+    assert pixels(calibrated.axes[0]) == pytest.approx((pixels(raw.axes[0]) - 0.1) / 0.9)
+    assert calibrated.axes[-1].get_ylabel() == "linear cka calibrated on correlated"
+
+
+def test_a_map_of_calibrated_values_that_there_are_not_is_refused(evidence: Evidence):
+    without = replace(evidence, similarity=where(evidence.similarity, measure="linear_cka"))
+
+    with pytest.raises(
+        ParamsError, match=r"^figures\.cka\.value: linear_cka_calibrated was not measured; did you mean"
+    ):
+        figure("cka", value="calibrated").draw(without)
 
 
 def test_a_pair_that_was_not_compared_stays_blank(evidence: Evidence):

@@ -181,6 +181,18 @@ def test_check_finds_it_in_one_line_and_exits_with_2(
     assert all(line.startswith("error: ") for line in result.output.splitlines())
 
 
+def test_check_finds_a_map_of_calibrated_values_that_there_will_not_be() -> None:
+    document = changed("comparison.permutations", 0)
+    document["figures"]["cka"]["value"] = "calibrated"
+    write(document)
+
+    result = CliRunner().invoke(main, ["check"])
+
+    assert result.output == (
+        "error: figures.cka.value: is calibrated; comparison.permutations is 0 and should be above\n"
+    )
+
+
 def test_check_finds_every_fault_at_once() -> None:
     document = changed("senders", ["won", "tow"])
     document["ranks"]["numerical"]["threshold"] = 2

@@ -33,7 +33,7 @@ FIGURES = {
     "accuracy_by_cut": {"width": 7.0},
     "rank_by_cut": {"width": 7.0, "rank": "numerical", "scale": "linear"},
     "scores_by_cut": {"width": 7.0, "detector": "mahalanobis"},
-    "cka": {"width": 7.5, "index": "linear_cka"},
+    "cka": {"width": 7.5, "index": "linear_cka", "value": "raw"},
     "learning_curves": {"width": 6.0, "scale": "log"},
 }
 
