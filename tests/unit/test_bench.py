@@ -85,7 +85,7 @@ def test_what_grows_is_drawn_beside_the_page(tmp_path: Path) -> None:
     assert {"layers", "samples", "seconds", "cka"} <= set(
         re.findall(r"<text[^>]*>(\w+)</text>", (tmp_path / NAME).read_text())
     )
-    assert f"]({NAME})" in markdown(grown, "a machine", [])
+    assert f"]({NAME})" in markdown(grown, "a machine")
     assert not (tmp_path / "nothing.svg").exists()
 
 
