@@ -6,16 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from pandas import DataFrame
 
 from pipeline.figures.style import words
-from pipeline.figures.tables import distinct, where
+from pipeline.figures.tables import distinct, groups, where
 from pipeline.page import Format, Table, table
 from pipeline.registry import lookup
 from pipeline.trials import TRIALS
 from pipeline.trials.base import ALL, Trial
 
+Answer = Mapping[str, float]  # of all: value; low and high, p and chance where there are such
+
 CAPTION = (
     "Each row is an index of similarity, or the accuracy of stitched networks taken for one; each column a question of "
     "which the answer is known, asked of it on this study’s networks. After the answer comes the interval it lies in, "
-    "or how often chance alone would give as much (p), and what an index that knows nothing would have (chance). "
+    "or how often chance alone would give as much (p); chance is what an index has that knows nothing. "
     "Believe an index no further than the questions that it answers better than chance, and hold indices against each "
     "other column by column: where intervals overlap, this study does not tell them apart. “–” is what is not defined."
 )
@@ -25,35 +27,45 @@ def belief_table(rows: DataFrame, trials: Iterable[str]) -> Table:
     """Of the trials that are named; empty where there are none."""
     classes: dict[str, type[Trial]] = {name: lookup(f"trials.{name}", TRIALS, name) for name in trials}
     headings = {f"{name}.{part}": heading for name, cls in classes.items() for part, heading in cls.headings.items()}
+    answers = {column: dict(_answers(rows, *column.split("."))) for column in headings}
     indices = [] if rows.empty else distinct(rows, "index")
-    shown = [{"index": index, **answers(where(rows, index=index), headings)} for index in indices]
+    shown = [
+        {"index": index, **{column: _text(found, index) for column, found in answers.items()}} for index in indices
+    ]
     columns: dict[str, tuple[str, Format]] = {"index": ("index", title)}
-    columns |= {column: (heading, str) for column, heading in headings.items()}
+    columns |= {column: (headings[column] + _chance(found), str) for column, found in answers.items()}
     asked = " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0] for cls in classes.values())
     return table(f"{CAPTION} Asked is: {asked}", DataFrame(shown, columns=list(columns)), columns, keys=1)
 
 
-def answers(rows: DataFrame, columns: Iterable[str]) -> dict[str, str]:
-    """What is said of one index, by trial.part."""
-    return {column: _answer(rows, *column.split(".")) for column in columns}
+def _answers(rows: DataFrame, trial: str, part: str) -> Iterator[tuple[str, Answer]]:
+    """What is said of each index, by measure."""
+    found = DataFrame() if rows.empty else where(rows, trial=trial, part=part, of=ALL)
+    for (index,), said in groups(found, "index") if len(found) else ():
+        yield index, dict(zip(said["measure"], said["value"], strict=True))
 
 
-def _answer(rows: DataFrame, trial: str, part: str) -> str:
-    found = where(rows, trial=trial, part=part, of=ALL)
-    numbers = dict(zip(found["measure"], found["value"], strict=True))
-    if "value" not in numbers:
+def _chance(found: Mapping[str, Answer]) -> str:
+    """For the heading, where it is the same for all indices."""
+    chances = {_number(answer["chance"]) for answer in found.values() if "chance" in answer}
+    return f"; chance {chances.pop()}" if len(chances) == 1 else ""
+
+
+def _text(found: Mapping[str, Answer], index: str) -> str:
+    if index not in found:
         return "–"
-    beside = "; ".join(_beside(numbers))
-    return f"{_number(numbers['value'])} ({beside})" if beside else _number(numbers["value"])
+    beside = "; ".join(_beside(found[index], told=bool(_chance(found))))
+    value = _number(found[index]["value"])
+    return f"{value} ({beside})" if beside else value
 
 
-def _beside(numbers: Mapping[str, float]) -> Iterator[str]:
-    if "low" in numbers:
-        yield f"{_number(numbers['low'])} to {_number(numbers['high'])}"
-    if "p" in numbers:
-        yield f"p {numbers['p']:.2g}"
-    if "chance" in numbers:
-        yield f"chance {_number(numbers['chance'])}"
+def _beside(answer: Answer, told: bool) -> Iterator[str]:
+    if "low" in answer:
+        yield f"{_number(answer['low'])} to {_number(answer['high'])}"
+    if "p" in answer:
+        yield f"p {answer['p']:.2g}"
+    if "chance" in answer and not told:
+        yield f"chance {_number(answer['chance'])}"
 
 
 def _number(value: float) -> str:

@@ -43,7 +43,7 @@ class Truncations(Figure):
             axes.remove()
         for axes, index in zip(grid.flat, indices, strict=False):
             axes.set_title(words(index))
-            axes.set_xlabel("accuracy that the probe loses, points")
+            axes.set_xlabel("lost by the probe, points")
             axes.set_ylabel("similarity to the best")
             axes.grid(axis="y")
             for (_, cut), line in groups(where(table, index=index), "layer", "cut"):

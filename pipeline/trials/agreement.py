@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pipeline.correlation import defined, kendall, spearman
-from pipeline.trials.base import Finding, require
+from pipeline.correlation import Correlation, defined, kendall, spearman
+from pipeline.trials.base import DIGITS, Finding, require
 
 
 def agreement(
@@ -15,19 +15,21 @@ def agreement(
 
     A is the layer whose probe does best, the first of several; `values` are similarities from the row's layer to the
     column's. B is every layer, and A among them only for `itself`: A is at no distance from itself by both, so that
-    τ is about 2 / n without any relation. Where either side is the same for all, or the index does not compare A with
-    each, there is no correlation, and nothing is said.
+    τ is about 2 / n without any relation. Where all probes do equally well there is nothing to see, and nothing is
+    said, as where the index does not compare A with each. Where they differ and the index finds all equally similar,
+    it has seen nothing: τ and ρ are 0, and p is 1.
     """
     reference = int(np.argmax(accuracies))
     held = np.ones(len(accuracies), bool)
     held[reference] = itself
     losses = accuracies[reference] - accuracies[held]
-    dissimilarities = -values[reference, held]
-    if not defined(losses, dissimilarities):
+    dissimilarities = -np.round(values[reference, held], DIGITS)
+    if not defined(losses, np.arange(len(losses), dtype=np.float64)) or not np.isfinite(dissimilarities).all():
         return
+    seen = defined(losses, dissimilarities)
     yield Finding(index, part, of, "count", float(len(losses)))
     for name, found in (("kendall", kendall), ("spearman", spearman)):
-        value, p = found(losses, dissimilarities)
+        value, p = found(losses, dissimilarities) if seen else Correlation(0.0, 1.0)
         yield Finding(index, part, of, name, value)
         yield Finding(index, part, of, f"{name}_p", p)
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from pipeline.randomness import generator
 
-TIED = 1e-9  # similarities that are nearer to each other are equal but for rounding
+DIGITS = 9  # to which similarities are told apart: what is nearer is equal but for rounding
+TIED = 10**-DIGITS
 ALL = "all"  # of a finding: over all cuts or networks
 ENOUGH = 3  # units from which on there is an interval
 

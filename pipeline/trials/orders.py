@@ -6,9 +6,8 @@ import numpy as np
 
 from pipeline.permuting import p_value
 from pipeline.separation import auroc
-from pipeline.trials.base import ALL, Finding, Judged, Material, Network
+from pipeline.trials.base import ALL, DIGITS, Finding, Judged, Material, Network
 
-DIGITS = 9  # to which similarities are told apart
 ABSENT = -1
 Pairs = np.ndarray  # n × n, True for pairs (one, other) with one before the other
 

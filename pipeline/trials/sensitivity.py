@@ -9,6 +9,7 @@ from pipeline.errors import choices
 from pipeline.trials.agreement import agreement, expect_probe
 from pipeline.trials.base import (
     ALL,
+    DIGITS,
     Design,
     Finding,
     Layer,
@@ -86,7 +87,7 @@ class Sensitivity(Trial):
             lost, similarity = truncations.accuracies[best] - truncations.accuracies[place], judged.values[best, place]
             if np.isfinite(similarity):
                 yield Finding(judged.index, "truncation", of, "lost", float(lost))
-                yield Finding(judged.index, "truncation", of, "similarity", float(similarity))
+                yield Finding(judged.index, "truncation", of, "similarity", round(float(similarity), DIGITS))
 
     def _correlations(self, layer: Layer, truncations: Truncations) -> Iterator[Finding]:
         where = "/".join(map(str, layer))

@@ -13,7 +13,7 @@ def rows(*found: tuple[str, str, str, float]) -> DataFrame:
     return DataFrame(told, columns=TRIAL)
 
 
-def test_an_answer_stands_beside_its_interval_its_p_and_what_chance_has():
+def test_an_answer_stands_beside_its_interval_or_p_under_what_chance_has():
     found = belief_table(
         rows(
             ("mean_cca", "between", "value", 0.4567),
@@ -27,12 +27,29 @@ def test_an_answer_stands_beside_its_interval_its_p_and_what_chance_has():
         ["layer_identification"],
     )
 
-    assert found.columns == ("index", "layers identified, between networks", "layers identified, within a network")
+    assert found.columns == (
+        "index",
+        "layers identified, between networks; chance 0.25",
+        "layers identified, within a network",
+    )
     assert found.rows == (
-        ("mean cca", "0.46 (−0.10 to 0.90; chance 0.25)", "1.00"),
+        ("mean cca", "0.46 (−0.10 to 0.90)", "1.00"),
         ("accuracy, stitched by task", "–", "0.50 (p 0.0012)"),
     )
     assert found.keys == 1
+
+
+def test_chance_stands_beside_each_answer_where_it_is_not_the_same_for_all():
+    numbers = {"x": 0.25, "y": 0.5}
+    found = belief_table(
+        rows(
+            *((index, "within", measure, value) for index, value in numbers.items() for measure in ("value", "chance"))
+        ),
+        ["layer_identification"],
+    )
+
+    assert found.columns[2] == "layers identified, within a network"
+    assert [row[2] for row in found.rows] == ["0.25 (chance 0.25)", "0.50 (chance 0.50)"]
 
 
 def test_the_caption_says_what_each_trial_asks():

@@ -401,6 +401,16 @@ def test_a_layer_without_a_correlation_is_left_out_and_the_others_are_averaged()
     assert {finding.part for finding in nothing} == {"truncation"}
 
 
+def test_an_index_that_sees_no_difference_where_there_is_one_has_zero() -> None:
+    """Rounding is no difference."""
+    found = sensitivity_of(truncations([0.9, 0.8, 0.85, 0.6], [0, 2e-12, 1e-12, 3e-12]))
+
+    for name in ("kendall", "spearman"):
+        assert (found["layer", "m/0/a", name], found["layer", "m/0/a", f"{name}_p"]) == (0, 1)
+        assert (found[name, ALL, "value"], found[name, ALL, "count"]) == (0, 8)
+    assert found["truncation", "m/0/a/1", "similarity"] == 0
+
+
 def test_each_truncation_is_told_against_the_best() -> None:
     found = sensitivity_of(truncations([0.9, 0.8, 0.85, 0.6], [0, 1, 2, 3]))
 
