@@ -84,7 +84,7 @@ class Sensitivity(Trial):
         best = int(np.argmax(truncations.accuracies))
         for judged, (place, rank) in product(truncations.judged, enumerate(truncations.ranks)):
             of = "/".join(map(str, (*layer, rank)))
-            lost, similarity = truncations.accuracies[best] - truncations.accuracies[place], judged.values[best, place]
+            lost, similarity = truncations.accuracies[best] - truncations.accuracies[place], judged.values[place, best]
             if np.isfinite(similarity):
                 yield Finding(judged.index, "truncation", of, "lost", float(lost))
                 yield Finding(judged.index, "truncation", of, "similarity", round(float(similarity), DIGITS))

@@ -1,6 +1,7 @@
 """The stage `trial` on the tiny study, whose two models differ in their name alone; and what `check` says before it."""
 
 import copy
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from pipeline import paths
 from pipeline.arrays import Held
 from pipeline.errors import DataError, ResourceError
 from pipeline.params import Params
+from pipeline.similarity.least_squares import LeastSquares
 from pipeline.similarity.linear_cka import LinearCKA
 from pipeline.stages import check, compare, extract, stitch, trial, trying
 from pipeline.store import Store, open_store
@@ -79,20 +81,24 @@ def test_layers_are_identified_as_the_comparisons_say() -> None:
 
 @pytest.mark.usefixtures("finished")
 def test_sensitivity_is_that_of_truncations_and_probes_by_scikit_learn() -> None:
-    trial.run(tried())
+    """Of an index that is symmetric, and of one that is not: it goes from the truncation to the layer."""
+    indices = {"linear_cka": LinearCKA("biased", "flattened"), "least_squares": LeastSquares("r2", "positions")}
+    given = {name: asdict(index) for name, index in indices.items()}
+    compare.run(tried(similarity=given), "least_squares")
+    trial.run(tried(similarity=given))
 
     for model in ("one", "two"):
         store = open_store(model, 0, "patches")
         seen = [by_the_book(store, "layer2", rank) for rank in (8, 6, 4, 2, 1)]
         accuracies = np.array([probe(*both, store) for both in seen])
         best = int(accuracies.argmax())
-        index = LinearCKA("biased", "flattened")
-        distances = -index.matrix([Held(test) for _, test in seen], 10**9)[best]
         kept = np.arange(5) != best
-        wanted: Any = stats.kendalltau(accuracies[best] - accuracies[kept], distances[kept])
-        found = answer("sensitivity", "linear_cka", "layer", f"{model}/0/layer2", "kendall")
         assert np.ptp(accuracies[kept]) > 0
-        assert found == pytest.approx(wanted.statistic)
+        for name, index in indices.items():
+            distances = -index.matrix([Held(test) for _, test in seen], 10**9)[:, best]
+            wanted: Any = stats.kendalltau(accuracies[best] - accuracies[kept], distances[kept])
+            found = answer("sensitivity", name, "layer", f"{model}/0/layer2", "kendall")
+            assert found == pytest.approx(wanted.statistic)
 
 
 @pytest.mark.usefixtures("finished")

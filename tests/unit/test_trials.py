@@ -345,9 +345,9 @@ def test_a_cut_that_some_do_not_have_or_that_is_not_compared_is_left_out() -> No
 
 
 def truncations(accuracies: list[float], dissimilarities: list[float]) -> Truncations:
-    """Of which the index says, from the first to each, how dissimilar they are."""
+    """Of which the index says, from each to the first, how dissimilar they are; the other way it is of no use."""
     values = np.full((len(accuracies), len(accuracies)), -9.0)
-    values[0] = -np.array(dissimilarities)
+    values[:, 0] = -np.array(dissimilarities)
     return Truncations((4, 3, 2, 1)[: len(accuracies)], np.array(accuracies), [Judged("it", values)])
 
 
@@ -374,7 +374,7 @@ def test_sensitivity_is_scipys_correlation_of_lost_accuracy_and_dissimilarity(it
 def test_the_reference_is_the_layer_that_the_probe_does_best_on() -> None:
     """Not the one of full rank; of equally good ones, that of the highest rank."""
     values = np.full((4, 4), np.nan)
-    values[1] = [-1.0, 0.0, -2.0, -3.0]
+    values[:, 1] = [-1.0, 0.0, -2.0, -3.0]
     found = sensitivity_of(
         Truncations((8, 4, 2, 1), np.array([0.8, 0.9, 0.9, 0.5]), [Judged("it", values)]), itself=True
     )
@@ -447,7 +447,7 @@ def test_specificity_is_scipys_correlation_over_all_layers_of_networks_alike() -
 
     assert found["model", "m n", "count"] == 7
     for name, theirs in (("kendall", stats.kendalltau), ("spearman", stats.spearmanr)):
-        wanted: Any = theirs(losses, -values[best, others])
+        wanted: Any = theirs(losses, -values[others, best])
         assert found[name, ALL, "value"] == found["model", "m n", name] == pytest.approx(wanted.statistic)
         assert found[name, ALL, "p"] == found["model", "m n", f"{name}_p"]
         assert found[name, ALL, "chance"] == 0
