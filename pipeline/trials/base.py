@@ -163,10 +163,13 @@ def require(holds: bool, message: str) -> None:
         raise ValueError(message)
 
 
-def lacks_twins(name: str, design: Design) -> Iterator[str]:
-    if not design.twins:
+def lacks_twins(name: str, design: Design, *groups: Sequence[str]) -> Iterator[str]:
+    """Where no group of models has two networks that differ by chance alone; all models are one, if none is given."""
+    there = [{one[0], other[0]} for one, other in design.twins]
+    if not any(pair <= {*group} for pair in there for group in groups or [design.kinds]):
+        of = f" of {', '.join(model for group in groups for model in group)}" if groups else ""
         yield (
-            f"seeds: {list(design.seeds)} give no two networks that differ by chance alone, which trials.{name} "
+            f"seeds: {list(design.seeds)} give no two networks{of} that differ by chance alone, which trials.{name} "
             "compares; it should name another seed of a model that is trained"
         )
 
