@@ -91,20 +91,20 @@ class Tables:
         self.squares = np.zeros(len(tables))  # of all entries, added up
         entries = samples * (samples + 1) // 2 if symmetric else samples**2
         self._kept = room.empty(entries, len(tables)) if room.fits(entries, len(tables)) else None
-        for number, table in enumerate(tables):
-            self._fill(number, table)
-
-    def _fill(self, number: int, table: Rows) -> None:
         filled = 0
-        for part in self._room.parts(self._samples, 4 * self._samples):
+        for part in room.parts(samples, 4 * samples * len(tables)):
             rows = np.arange(part.start, part.stop)
-            block = table(rows)
-            self.sums[number, part] = block.sum(1)
-            self.squares[number] += np.vdot(block, block)
+            halves = [self._summed(number, rows) for number in range(len(tables))]
             if self._kept is not None:
-                entries = self._half(block, rows)
-                self._kept[filled : filled + len(entries), number] = entries
-                filled += len(entries)
+                self._kept[filled : filled + len(halves[0])] = np.stack(halves, 1)
+                filled += len(halves[0])
+
+    def _summed(self, number: int, rows: np.ndarray) -> np.ndarray:
+        """The entries to be kept of some rows, which are added up on the way."""
+        block = self._tables[number](rows)
+        self.sums[number, rows] = block.sum(1)
+        self.squares[number] += np.vdot(block, block)
+        return block[:0] if self._kept is None else self._half(block, rows)
 
     def _half(self, block: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Of a symmetric table the upper half, weighted so that its inner products are those of the whole."""

@@ -40,7 +40,7 @@ class LinearCKA(Index):
         samples, unbiased = layers.samples, self.estimator == "unbiased"
         if unbiased:
             expect_four(samples)
-        if self.of in ("flattened", "pooled") and layers.room.fits(samples, samples, len(layers)):
+        if self.of in ("flattened", "pooled") and _wide(layers, self.of):
             tables = [small.products for small in layers.compacts(self.of, "centred")]
             return agreement(tables, orders, samples, layers.room, unbiased)
         return by_pairs(layers, self.of, orders, self._measured, self._cosine, symmetric=True)
@@ -64,6 +64,12 @@ class LinearCKA(Index):
         samples, diagonals = len(x.diagonal), float(x.diagonal @ y.diagonal)
         totals = x.diagonal.sum() * y.diagonal.sum()
         return float(product - diagonals * samples / (samples - 2) + totals / ((samples - 1) * (samples - 2)))
+
+
+def _wide(layers: Layers, of: Of) -> bool:
+    """Whether X X' and Y Y' of a pair are fewer numbers than it takes to multiply X' Y, mean over pairs."""
+    widths = [min(layers.seen(number, of).view.shape) for number in range(len(layers))]
+    return bool(layers.samples <= np.mean(widths) ** 2)
 
 
 def inner_of_products(x: Compact, y: Compact, room: Room) -> float:
