@@ -195,7 +195,7 @@ def _besides(
     ]
     said += [f"{index} of {_range(series(others, index))} between the two layers" for index in indices]
     said += [
-        f"that {words(index)} calibrated, 0 being chance, {_range(series(others, calibrated(index)))}"
+        f"{index} calibrated, 0 being chance, of {_range(series(others, calibrated(index)))}"
         for index in indices
         if defined(others, calibrated(index))
     ]

@@ -102,7 +102,7 @@ def test_a_calibrated_value_is_found_and_counted_beside_the_raw_one():
 
     assert list(cells_of(given)["cka_calibrated"]) == [0.125] * 2
     assert metrics(cells_of(given), ["cka"])["r"]["task"]["cka_calibrated_mean"] == 0.125
-    assert "cka calibrated, 0 being chance, 0.12 to 0.12 (0.12)" in " ".join(finding_of(given))
+    assert "cka calibrated, 0 being chance, of 0.12 to 0.12 (0.12)" in " ".join(finding_of(given))
 
 
 @pytest.mark.parametrize(
