@@ -67,9 +67,9 @@ class LinearCKA(Index):
 
 
 def _wide(layers: Layers, of: Of) -> bool:
-    """Whether X X' and Y Y' of a pair are fewer numbers than it takes to multiply X' Y, mean over pairs."""
+    """Whether X X' of all layers, with which permutations are cheap, is little dearer to come by than X' Y of pairs."""
     widths = [min(layers.seen(number, of).view.shape) for number in range(len(layers))]
-    return bool(layers.samples <= np.mean(widths) ** 2)
+    return bool(layers.samples <= 2 * np.mean(widths))
 
 
 def inner_of_products(x: Compact, y: Compact, room: Room) -> float:
