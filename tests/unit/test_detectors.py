@@ -1,6 +1,8 @@
 """Detectors: each against an independent answer, and all against activations whose truth is known."""
 
+import re
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 from scipy.spatial.distance import mahalanobis
 from sklearn.neighbors import NearestNeighbors
 from torch import Tensor, nn
@@ -21,10 +24,10 @@ from pipeline.detectors.nearest import Nearest
 from pipeline.detectors.networks import Flat, Maps, Tokens
 from pipeline.detectors.tail_energy import TailEnergy
 from pipeline.mixing import Mixed
-from pipeline.params import Recipe
+from pipeline.params import BaseRecipe, Recipe
 from pipeline.randomness import seed_for
 from pipeline.reading import batches_of
-from pipeline.registry import build
+from pipeline.registry import build, typed
 from pipeline.separation import auroc
 from pipeline.training import Feed, fit
 from pipeline.weights import read, save_tensors
@@ -387,6 +390,20 @@ def test_heads_that_do_not_divide_the_tokens_are_refused_with_the_cut() -> None:
 
     with pytest.raises(ValueError, match="heads: is 3; it should divide the tokens' 8 features"):
         fitted("energy", {**ENERGY, "tokens": {"depth": 1, "heads": 3}}, world)
+
+
+def test_the_papers_settings_of_the_guide_are_a_detector_and_its_recipes() -> None:
+    page = (Path(__file__).parents[2] / "docs/detectors.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    study = YAML(typ="safe").load(block)
+
+    found = energy_detector(**study["detectors"]["energy"])
+    recipes = {name: typed(f"recipes.{name}", BaseRecipe, options) for name, options in study["recipes"].items()}
+
+    assert set(found.recipes) == set(recipes)
+    assert not any(recipe.augment for recipe in recipes.values())
+    assert sum(p.numel() for p in found.maps.build(3, 10).parameters()) == 11_173_962
+    assert sum(p.numel() for p in found.tokens.build(192, 10).parameters()) == 5_340_682
 
 
 # Mixed batches
