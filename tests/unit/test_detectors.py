@@ -400,6 +400,7 @@ def test_the_papers_settings_of_the_guide_are_a_detector_and_its_recipes() -> No
     found = energy_detector(**study["detectors"]["energy"])
     recipes = {name: typed(f"recipes.{name}", BaseRecipe, options) for name, options in study["recipes"].items()}
 
+    assert set(study["detectors"]["energy"]) == set(ENERGY)  # each option is given
     assert set(found.recipes) == set(recipes)
     assert not any(recipe.augment for recipe in recipes.values())
     assert sum(p.numel() for p in found.maps.build(3, 10).parameters()) == 11_173_962
