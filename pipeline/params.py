@@ -184,6 +184,13 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Auditing:
+    """What is taken of stitched activations."""
+
+    ranks_at_cut: bool  # ranks of these themselves, besides those of what the receiver's first layer makes of them
+
+
+@dataclass(frozen=True)
 class Verdicts:
     """The rules that verdicts are given by."""
 
@@ -220,6 +227,7 @@ class Params:
     controls: dict[str, Options]  # none, {}, switches them off
     detectors: dict[str, Options]  # none, {}, switches them off
     detection: Detection
+    audit: Auditing
     ranks: dict[str, Options]
     similarity: dict[str, Options]
     trials: dict[str, Options]  # none, {}, switches them off

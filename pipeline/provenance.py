@@ -11,7 +11,7 @@ from pipeline.atomic import file_digest
 from pipeline.figures.tables import chosen, where
 from pipeline.params import Params
 
-STAGES = ("dataset", "plan", "train", "extract", "stitch", "audit", "compare", "trial")
+STAGES = ("dataset", "plan", "train", "extract", "stitch", "detect", "control", "audit", "compare", "trial")
 
 
 def stage_table(journal: DataFrame, params: Params) -> DataFrame:

@@ -1,7 +1,8 @@
 """Stitched representations → what can be said of them beside their accuracy: ranks, distance, how far they lie outside.
 
 Ranks are taken of what the receiver's first layer makes of the stitched activations, on the test split, and
-of what it makes of the receiver's own. The receiver's detectors score the stitched activations themselves.
+of what it makes of the receiver's own; where params ask for it, of the activations at the cut themselves as well.
+The receiver's detectors score the stitched activations themselves.
 """
 
 import copy
@@ -14,10 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas
 import torch
-from torch import nn
 
 from pipeline import paths
-from pipeline.arrays import Activations, Held, Spectrum
+from pipeline.arrays import Activations, Spectrum
 from pipeline.atomic import appear, write_text
 from pipeline.devices import choose
 from pipeline.norms import expect, statistics
@@ -25,7 +25,6 @@ from pipeline.params import Detection, Labelling, Params
 from pipeline.progress import progress
 from pipeline.ranks import RANKS
 from pipeline.ranks.base import Rank
-from pipeline.reading import tensor
 from pipeline.registry import build
 from pipeline.relabelling import relabelled
 from pipeline.spectra import spectrum
@@ -33,7 +32,9 @@ from pipeline.stages.cells import KEYS, Cell, csv, kept, own_activations, receiv
 from pipeline.stages.gathering import gathering
 from pipeline.stages.grid import cells
 from pipeline.stages.judging import BARS, Judged, Judges, bars, measures
-from pipeline.stages.making import TEST_BATCH, Parts, loaded
+from pipeline.stages.making import Parts, loaded
+from pipeline.stages.passing import through
+from pipeline.weights import save_tensors
 
 
 class Audit(NamedTuple):
@@ -42,44 +43,50 @@ class Audit(NamedTuple):
     cell: Cell
     numbers: list[tuple[str, float]]
     judged: list[Judged]
+    spectra: dict[str, Spectrum]  # by what their ranks' names begin with
 
 
 def run(params: Params, sender: str, receiver: str, seed: int) -> None:
     tasks = cells(params, sender, receiver, seed)
     audits = audited(progress(tasks, len(tasks), f"audit {sender}", "cells"), params, receiver, seed)
     folder = gathering("audit", sender, receiver, seed)
-    write(audits, params.detection, folder / "rows.csv", folder / "bars.csv")
+    write(audits, params.detection, folder, "rows.csv")
     appear(folder, paths.audit(sender, receiver, seed))
 
 
 def audited(tasks: Iterable[Cell], params: Params, receiver: str, seed: int) -> list[Audit]:
     ranks = {name: build(f"ranks.{name}", RANKS, name, options) for name, options in params.ranks.items()}
     judges = Judges(params, receiver, seed)
-    return [_audited(cell, ranks, judges) for cell in tasks]
+    return [_audited(cell, ranks, params.audit.ranks_at_cut, judges) for cell in tasks]
 
 
-def write(audits: Iterable[Audit], options: Detection, numbers: Path, drawn: Path) -> None:
-    """Two tables: a row a cell and measure, and a row a cell, detector and bin of its scores."""
-    rows, heights = [], []
-    for cell, values, judged in audits:
+def write(audits: Iterable[Audit], options: Detection, folder: Path, numbers: str) -> None:
+    """A row a cell and measure; a row a cell, detector and bin of its scores; and spectra, for any other rank."""
+    rows, heights, spectra = [], [], {}
+    for cell, values, judged, found in audits:
         key = dict(zip(KEYS, cell.names(), strict=True))
-        found = [*values, *(row for each in judged for row in measures(each, options))]
-        rows += [{**key, "measure": measure, "value": value} for measure, value in found]
+        values = [*values, *(row for each in judged for row in measures(each, options))]
+        rows += [{**key, "measure": measure, "value": value} for measure, value in values]
         heights += [{**key, **bar} for each in judged for bar in bars(each)]
-    write_text(numbers, csv(rows))
-    write_text(drawn, pandas.DataFrame(heights, columns=[*KEYS, *BARS]).to_csv(index=False))
+        place = f"{cell.sender}--{cell.objective}--{cell.sender_cut}--{cell.receiver_cut}"
+        spectra |= {f"{place}--{of}spectrum": torch.from_numpy(values.copy()) for of, values in found.items()}
+    write_text(folder / numbers, csv(rows))
+    write_text(folder / "bars.csv", pandas.DataFrame(heights, columns=[*KEYS, *BARS]).to_csv(index=False))
+    save_tensors(spectra, folder / "spectra.safetensors")
 
 
-def _audited(cell: Cell, ranks: dict[str, Rank], judges: Judges) -> Audit:
+def _audited(cell: Cell, ranks: dict[str, Rank], at_cut: bool, judges: Judges) -> Audit:
     device = choose(cell.device)
     parts = loaded(cell, device)
-    stitched = Held(through(parts.stitch, parts.given(cell, device), device))
-    spectra = {"": _seen(cell, parts, stitched, device), "receiver_": _own(cell)}
+    stitched = through(parts.stitch, parts.given(cell, device), device, cell.memory)
+    spectra = {"": _seen(cell, parts, stitched, device), "receiver_": _own(cell, at_cut=False)}
+    if at_cut:
+        spectra |= {"cut_": spectrum(stitched, cell.memory), "receiver_cut_": _own(cell, at_cut=True)}
     numbers = [(prefix + name, rank(values)) for name, rank in ranks.items() for prefix, values in spectra.items()]
     if cell.paired():
         own = cell.target().rows("test", cell.receiver_cut)
         numbers.append(("distance", distance(stitched, own, cell.memory // 2)))
-    return Audit(cell, numbers, judges(cell.receiver_cut, stitched))
+    return Audit(cell, numbers, judges(cell.receiver_cut, stitched), spectra)
 
 
 def distance(stitched: Activations, own: Activations, memory: int) -> float:
@@ -106,37 +113,38 @@ def _seen(cell: Cell, parts: Parts, stitched: Activations, device: torch.device)
     if cell.options.receiver_bn == "batch":
         layer = copy.deepcopy(layer)
         expect(layer, statistics(parts.tail))
-    return spectrum(through(layer, stitched, device))
+    return spectrum(through(layer, stitched, device, cell.memory), cell.memory)
 
 
-def _own(cell: Cell) -> Spectrum:
-    """Of what the receiver's first layer makes of its own activations."""
+def _own(cell: Cell, at_cut: bool) -> Spectrum:
+    """Of what the receiver's first layer makes of its own activations, or of these themselves."""
     mode, device = cell.options.receiver_bn, choose(cell.device)
     classes = cell.options.labels.classes if cell.towards == cell.data else None
     at = cell.receiver, cell.seed, cell.towards, cell.receiver_cut, mode
-    return receiver_spectrum(*at, classes, device, receiving_store(cell).digest)
+    return receiver_spectrum(*at, classes, at_cut, device, cell.memory, receiving_store(cell).digest)
 
 
 @lru_cache
 def receiver_spectrum(
-    receiver: str, seed: int, data: str, cut: str, mode: str, classes: int | None, device: torch.device, digest: str
+    receiver: str,
+    seed: int,
+    data: str,
+    cut: str,
+    mode: str,
+    classes: int | None,
+    at_cut: bool,
+    device: torch.device,
+    memory: int,
+    digest: str,
 ) -> Spectrum:
     """On the samples of the first so many classes, like the cells'; every sender's cells ask for it.
 
     `digest` is of the activations: made anew, they have a spectrum of their own.
     """
+    own = relabelled(own_activations(receiver, seed, data, kept(mode)), Labelling(classes, 0, None), 0).rows(
+        "test", cut
+    )
+    if at_cut:
+        return spectrum(own, memory)
     model = receiving(receiver, seed, data, mode)
-    own = relabelled(own_activations(receiver, seed, data, kept(mode)), Labelling(classes, 0, None), 0)
-    return spectrum(through(model.first_layer(model.cut(cut)), own.rows("test", cut), device))
-
-
-@torch.inference_mode()
-def through(module: nn.Module, rows: Activations, place: torch.device) -> np.ndarray:
-    """What `module` makes of all rows."""
-    module = module.to(place)
-    samples = rows.shape[0]
-    outputs = [
-        module(tensor(rows.read(start, min(start + TEST_BATCH, samples)), place)).cpu().numpy()
-        for start in range(0, samples, TEST_BATCH)
-    ]
-    return np.concatenate(outputs)
+    return spectrum(through(model.first_layer(model.cut(cut)), own, device, memory), memory)

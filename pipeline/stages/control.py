@@ -67,7 +67,7 @@ def run(params: Params, receiver: str, seed: int) -> None:
     audits = audit.audited(shown, params, receiver, seed)
     folder = gathering("control", receiver, seed)
     write_text(folder / "cells.csv", csv(rows(tasks, params.controls)))
-    audit.write(audits, params.detection, folder / "audits.csv", folder / "bars.csv")
+    audit.write(audits, params.detection, folder, "audits.csv")
     appear(folder, paths.controls(receiver, seed))
     shutil.rmtree(_untrained_folder(receiver, seed), ignore_errors=True)
 

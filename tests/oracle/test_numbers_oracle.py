@@ -5,6 +5,7 @@ import pytest
 from sklearn.metrics.pairwise import linear_kernel
 from sklearn.preprocessing import KernelCenterer
 
+from pipeline.errors import ResourceError
 from pipeline.moments import moments
 from pipeline.ranks.numerical import Numerical
 from pipeline.similarity.linear_cka import LinearCKA
@@ -87,23 +88,32 @@ def test_direct_matching_streams_to_the_same_answer(monkeypatch: pytest.MonkeyPa
     assert by_rows[1] == pytest.approx(whole[1], abs=1e-12)
 
 
+@pytest.mark.parametrize("tight", [False, True])
 @pytest.mark.parametrize("shape", [(50, 6), (20, 3, 4, 4), (30, 30)])
-def test_a_spectrum_is_that_of_numpys_covariance(shape: tuple[int, ...]) -> None:
+def test_a_spectrum_is_that_of_numpys_covariance(shape: tuple[int, ...], tight: bool) -> None:
+    """Also where no more memory is given than its matrix takes."""
     rows = RANDOM.standard_normal(shape)
     wanted = np.linalg.eigvalsh(np.cov(rows.reshape(len(rows), -1), rowvar=False))[::-1]
 
-    found = spectrum(rows)
+    found = spectrum(Held(rows), 24 * min(len(rows), rows[0].size) ** 2 if tight else 10**9)
 
     size = min(len(found), len(wanted))
     assert found[:size] == pytest.approx(wanted[:size], abs=1e-10)
     assert wanted[size:] == pytest.approx(0, abs=1e-10)
 
 
+def test_a_spectrum_that_memory_has_no_room_for_is_refused() -> None:
+    wanted = r"ranks: 40 features of 30 samples need 2.16e-05 GB of 1e-05 for their spectrum; machine\.memory_gb should"
+
+    with pytest.raises(ResourceError, match=wanted):
+        spectrum(Held(np.ones((30, 40))), 10**4)
+
+
 @pytest.mark.parametrize("rank", [1, 5, 12])
 def test_the_numerical_rank_of_a_known_rank_is_that_rank(rank: int) -> None:
     rows = RANDOM.standard_normal((200, rank)) @ np.linalg.qr(RANDOM.standard_normal((40, rank)))[0].T
 
-    assert Numerical(1e-3)(spectrum(rows + 7)) == rank
+    assert Numerical(1e-3)(spectrum(Held(rows + 7), 10**9)) == rank
 
 
 def test_the_numerical_rank_counts_variances_and_not_deviations() -> None:
@@ -112,7 +122,7 @@ def test_the_numerical_rank_counts_variances_and_not_deviations() -> None:
 
 
 def test_nothing_varying_has_no_rank() -> None:
-    assert Numerical(1e-3)(spectrum(np.ones((5, 3)))) == 0.0
+    assert Numerical(1e-3)(spectrum(Held(np.ones((5, 3))), 10**9)) == 0.0
 
 
 @pytest.mark.parametrize("far", [0.0, 1e4])

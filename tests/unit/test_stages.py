@@ -24,6 +24,7 @@ from pipeline.networks import accuracy, answers, read_network
 from pipeline.norms import statistics
 from pipeline.params import Params, typed_params
 from pipeline.prepared import read_prepared
+from pipeline.ranks.numerical import Numerical
 from pipeline.similarity.linear_cka import LinearCKA
 from pipeline.stages import (
     audit,
@@ -43,8 +44,9 @@ from pipeline.stages import (
 )  # fmt: skip
 from pipeline.stages import cells as stage_cells
 from pipeline.stages.judging import Judged, bars
+from pipeline.stages.passing import Passed, through
 from pipeline.store import Store
-from pipeline.weights import save_weights, weights_digest
+from pipeline.weights import read, save_weights, weights_digest
 
 CPU = torch.device("cpu")
 TOP = Path(__file__).resolve().parents[2]
@@ -131,6 +133,7 @@ def test_the_receivers_own_direct_stitch_gives_the_receivers_own_accuracy_and_ra
     assert len(rows) == 3
     assert rows["value"].tolist() == [own] * 3
     assert ranks["numerical"].tolist() == ranks["receiver_numerical"].tolist()
+    assert ranks["cut_numerical"].tolist() == ranks["receiver_cut_numerical"].tolist()
 
 
 @pytest.mark.usefixtures("finished")
@@ -444,7 +447,7 @@ def test_controls_are_stitched_as_any_sender_is() -> None:
     }  # fmt: skip
     assert all(by_itself == unstitched["accuracy"])
     paired = rows["sender"] != "noise"
-    assert len(audits) == (2 * len(params.ranks) + 5 * len(params.detectors)) * len(rows) + len(rows[paired])
+    assert len(audits) == (4 * len(params.ranks) + 5 * len(params.detectors)) * len(rows) + len(rows[paired])
     assert not list(paths.SCRATCH.glob("untrained/*"))  # generated, not stored
 
 
@@ -640,6 +643,33 @@ def test_bars_count_the_scores_that_aurocs_are_of() -> None:
     assert here["own"].tolist() == np.histogram(judged.own, edges)[0].tolist()
     assert here["stitched"].tolist() == np.histogram(judged.stitched, edges)[0].tolist()
     assert (here["own"].sum(), here["stitched"].sum()) == (64, 64)
+
+
+@pytest.mark.usefixtures("finished")
+def test_any_rank_can_be_had_from_the_spectra_that_audits_keep() -> None:
+    params = study()
+    audit.run(params, "one", "two", 0)
+    folder = paths.audit("one", "two", 0)
+    rows, spectra = pandas.read_csv(folder / "rows.csv"), read(folder / "spectra.safetensors")
+
+    for cell in stitch.cells(params, "one", "two", 0):
+        here = where(rows, objective=cell.objective, sender_cut=cell.sender_cut, receiver_cut=cell.receiver_cut)
+        numbers = dict(here[["measure", "value"]].itertuples(index=False))
+        for of in ("", "receiver_", "cut_", "receiver_cut_"):
+            kept = spectra[f"one--{cell.objective}--{cell.sender_cut}--{cell.receiver_cut}--{of}spectrum"].numpy()
+            assert Numerical(**params.ranks["numerical"])(kept) == numbers[f"{of}numerical"]
+
+
+def test_what_there_is_no_room_for_is_worked_out_when_it_is_read() -> None:
+    rows = Held(np.random.default_rng(0).standard_normal((700, 3, 4, 4)).astype(np.float32))
+    module = torch.nn.Conv2d(3, 5, 1).requires_grad_(False)
+
+    held, passed = (through(module, rows, CPU, memory) for memory in (10**9, 10**4))
+
+    assert (type(held), type(passed)) == (Held, Passed)
+    assert held.shape == passed.shape == (700, 5, 4, 4)
+    assert passed.read(100, 690) == pytest.approx(held.read(100, 690), abs=1e-6)
+    assert passed.take(np.array([3, 699])) == pytest.approx(held.take(np.array([3, 699])), abs=1e-6)
 
 
 @pytest.mark.parametrize("scores", [[0.0, 1.0, 5.0], [1e-3, 1.0, 1e5], [-2.0, -2.0], [3.0, 3.0]])
