@@ -13,6 +13,7 @@ import numpy as np
 from pipeline.views import View
 
 CUTOFF = 1e-6  # of the largest singular value: below it lies what float32 and squaring leave of a zero one
+HALF_CUTOFF = 1e-3  # the same, of what was stored in float16
 
 
 @dataclass
@@ -51,6 +52,7 @@ class Compact(NamedTuple):
 
     array: np.ndarray
     wide: bool
+    cutoff: float
     order: np.ndarray | None = None
 
     def products(self, part: slice | np.ndarray) -> np.ndarray:
@@ -66,8 +68,8 @@ class Compact(NamedTuple):
             return np.einsum("ij,ij->i", self.array, self.array)
         return self.array.diagonal().copy() if self.order is None else self.array.diagonal()[self.order]
 
-    def moved(self, order: np.ndarray) -> "Compact":
-        return self._replace(order=order) if self.wide else self._replace(array=self.array[order])
+    def moved(self, order: np.ndarray, room: Room) -> "Compact":
+        return self._replace(order=order) if self.wide else self._replace(array=reordered(self.array, order, room))
 
 
 class Factor(NamedTuple):
@@ -83,25 +85,33 @@ class Factor(NamedTuple):
         kept = min(len(held), 1 + int(np.count_nonzero(held < share * (1 - 1e-12))))
         return Factor(self.basis[:, :kept], self.scales[:kept], self.loadings[:kept])
 
-    def moved(self, order: np.ndarray) -> "Factor":
+    def moved(self, order: np.ndarray, room: Room) -> "Factor":
         """That of the rows in another order."""
-        return self._replace(basis=self.basis[order])
+        return self._replace(basis=reordered(self.basis, order, room))
+
+
+def reordered(rows: np.ndarray, order: np.ndarray, room: Room) -> np.ndarray:
+    found = room.empty(*rows.shape)
+    for part in room.parts(len(rows), 2 * rows.shape[1]):
+        found[part] = rows[order[part]]
+    return found
 
 
 def compact(view: View, room: Room) -> Compact:
     samples, width = view.shape
+    cutoff = HALF_CUTOFF if view.half else CUTOFF
     if width < samples:
         rows = room.empty(samples, width)
         for part, block in view.blocks():
             rows[part] = block
-        return Compact(rows, wide=False)
+        return Compact(rows, wide=False, cutoff=cutoff)
     products = room.empty(samples, samples)
     for number, (part, block) in enumerate(view.blocks()):
         products[part, part] = block @ block.T  # of a matrix with itself, BLAS works out one half
         for other, against in islice(view.blocks(), number):
             products[part, other] = block @ against.T
             products[other, part] = products[part, other].T
-    return Compact(products, wide=True)
+    return Compact(products, wide=True, cutoff=cutoff)
 
 
 def some(whole: Compact, kept: np.ndarray, centred: bool, room: Room) -> Compact:
@@ -117,17 +127,17 @@ def some(whole: Compact, kept: np.ndarray, centred: bool, room: Room) -> Compact
             if whole.wide:  # centring rows and columns of X X' is centring X
                 array[part] += np.mean(mean) - mean[part, None]
             array[part] -= mean
-    return Compact(array, whole.wide)
+    return Compact(array, whole.wide, whole.cutoff)
 
 
 def factor(small: Compact, room: Room) -> Factor:
     """Without loadings."""
     if small.wide:
-        squares, vectors = _eigen(np.asarray(small.array))
+        squares, vectors = _eigen(np.asarray(small.array), small.cutoff)
         basis = room.empty(*vectors.shape)
         basis[:] = vectors
     else:
-        squares, vectors = _eigen(inner(small.array, small.array, room))
+        squares, vectors = _eigen(inner(small.array, small.array, room), small.cutoff)
         basis = _orthonormal(small.array, vectors / np.sqrt(squares), room)
     return Factor(basis, np.sqrt(squares), np.empty((len(squares), 0)))
 
@@ -141,10 +151,10 @@ def inner(x: np.ndarray, y: np.ndarray, room: Room) -> np.ndarray:
     return total
 
 
-def _eigen(products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _eigen(products: np.ndarray, cutoff: float) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues that are more than rounding noise, falling, and their vectors."""
     values, vectors = np.linalg.eigh(products)
-    kept = values > CUTOFF**2 * values[-1]
+    kept = values > cutoff**2 * values[-1]
     return values[kept][::-1], vectors[:, kept][:, ::-1]
 
 

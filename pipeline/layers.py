@@ -137,7 +137,7 @@ def loaded(seen: Seen) -> Factor:
 
 @runtime_checkable
 class Movable(Protocol):
-    def moved(self, order: np.ndarray) -> Any:
+    def moved(self, order: np.ndarray, room: Room) -> Any:
         """With the rows in another order."""
         ...
 
@@ -186,16 +186,19 @@ def by_pairs(
                 if (view := view_of_pair(of, layers.shape(one), layers.shape(other))) is not None
             }
             for view in dict.fromkeys(views.values()):
-                moved = _moved(layer(other, view), order, layers.seen(other, view).view.per_sample)
-                for one in (one for one in views if views[one] == view):
-                    matrix[one, other] = value(layer(one, view), moved, layers.room)
+                ones = [one for one in views if views[one] == view]
+                whole = {number: layer(number, view) for number in (*ones, other)}
+                with room(layers.room.memory, layers.room.used) as there:
+                    moved = _moved(whole[other], order, layers.seen(other, view).view.per_sample, there)
+                    for one in ones:
+                        matrix[one, other] = value(whole[one], moved, there)
         yield mirrored(matrix) if symmetric else matrix
 
 
-def _moved(layer: T, order: np.ndarray, per_sample: int) -> T:
+def _moved(layer: T, order: np.ndarray, per_sample: int, room: Room) -> T:
     if np.array_equal(order, np.arange(len(order))):
         return layer
-    return layer.moved(rows_of_samples(order, per_sample))
+    return layer.moved(rows_of_samples(order, per_sample), room)
 
 
 def mirrored(matrix: np.ndarray) -> np.ndarray:

@@ -50,12 +50,16 @@ def square(entries: np.ndarray, samples: int) -> Rows:
 
 
 def nearest(similarities: np.ndarray, part: np.ndarray, k: int) -> np.ndarray:
-    """For each sample of `part`, its k most similar others, True among all; of equal ones, the earlier."""
+    """For each sample of `part`, 1 for its k most similar others among all, and 0 for the rest.
+
+    Where several are equally similar and not all of them have a place, each has its part of the places there are: an
+    order of samples would be shared by all layers, and pass for something that they have in common.
+    """
     rounded = np.round(similarities, DIGITS)
     rounded[np.arange(len(rounded)), part] = -np.inf
-    near = np.zeros(rounded.shape, bool)
-    np.put_along_axis(near, np.argsort(-rounded, axis=1, kind="stable")[:, :k], True, 1)
-    return near
+    last = np.partition(rounded, -k, axis=1)[:, -k, None]
+    nearer, tied = rounded > last, rounded == last
+    return nearer + tied * ((k - nearer.sum(1)) / tied.sum(1))[:, None]
 
 
 def expect_others(k: int, samples: int) -> None:

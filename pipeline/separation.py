@@ -56,29 +56,39 @@ def fpr_at(inside: Scores, outside: Scores, tpr: float) -> float:
 
 
 def auroc_interval(
-    inside: Scores, outside: Scores, confidence: float, resamples: int, seed: int
+    inside: Scores, outside: Scores, confidence: float, resamples: int, seed: int, paired: bool = False
 ) -> tuple[float, float]:
-    """The percentile bootstrap interval of the AUROC; each side is resampled by itself, to its own size."""
+    """The percentile bootstrap interval of the AUROC; each side is resampled by itself, to its own size.
+
+    `paired` are scores of the same samples, one after another on both sides: these are drawn together.
+    """
     _refuse(inside, outside)
+    if paired and len(inside) != len(outside):
+        raise ValueError(f"paired: is of {len(inside)} and {len(outside)} scores; it should be of as many on each side")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence: is {confidence:g}; it should be above 0 and below 1")
     if resamples < 1:
         raise ValueError(f"resamples: is {resamples}; it should be 1 or more")
-    found = _resampled(inside, outside, resamples, generator(seed, "bootstrap"))
+    found = _resampled(inside, outside, resamples, generator(seed, "bootstrap"), paired)
     low, high = np.quantile(found, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
 
 
-def _resampled(inside: Scores, outside: Scores, resamples: int, random: np.random.Generator) -> np.ndarray:
+def _resampled(
+    inside: Scores, outside: Scores, resamples: int, random: np.random.Generator, paired: bool
+) -> np.ndarray:
     """AUROCs of resamples. How often each sample is drawn is enough: the order of scores stays what it was."""
     below, upto = _places(inside, outside)
+    order = np.argsort(inside, kind="stable")
     size = max(1, _DRAWN // (len(inside) + len(outside)))
     parts = []
     for start in range(0, resamples, size):
         count = min(size, resamples - start)
+        ones = _draws(random, count, len(inside))
+        others = ones if paired else _draws(random, count, len(outside))
         drawn = np.zeros((count, len(inside) + 1), np.int64)  # of the inside, how many among the lowest so many
-        np.cumsum(_draws(random, count, len(inside)), 1, out=drawn[:, 1:])
-        parts.append(((drawn[:, below] + drawn[:, upto]) * _draws(random, count, len(outside))).sum(1))
+        np.cumsum(ones[:, order], 1, out=drawn[:, 1:])
+        parts.append(((drawn[:, below] + drawn[:, upto]) * others).sum(1))
     return np.concatenate(parts) / (2 * len(inside) * len(outside))
 
 

@@ -18,7 +18,8 @@ def shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params:
     if len(params.receivers) > 1:
         columns = {"receiver": ("receiver", str), **columns}
     columns |= {"verdict": ("verdict", str)}
-    columns |= {"outside": ("out of distribution by", _named)} if params.detectors else {}
+    if params.detectors:
+        columns |= {"outside": ("out of distribution by", _named), "inside": ("too typical by", _named)}
     columns |= {"accuracy": ("accuracy, stitched", page.percent)}
     columns |= {"shown": ("points over the receiver unstitched", str)}
     there = distinct(held, "baseline")
@@ -35,10 +36,11 @@ def shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params:
         f"Each row is a stitch ({words(params.stitch.map)}), its numbers means over {len(params.seeds)} seeds, those "
         f"after ± deviations over them. {said}. Intervals hold {100 * rules.confidence:g} % of the time; a difference "
         f"within {100 * rules.margin:g} points is none. Activations are out of distribution by a detector where the "
-        f"interval of its AUROC over the receiver’s own lies above {rules.auroc:g} in every seed; a rank is another "
-        f"where it is {rules.rank_ratio:g} times the receiver’s own, or more, or that much less, in every seed. A "
-        "distance is of squares, over the receiver’s own spread: 0 where the two are the same, 1 as far as the mean "
-        "alone. A compatible stitch is still no evidence that the two networks carry the same information."
+        f"interval of its AUROC over the receiver’s own lies above {rules.auroc:g} in every seed, too typical where it "
+        f"lies below {1 - rules.auroc:g}; a rank is another where it is {rules.rank_ratio:g} times the receiver’s "
+        "own, or more, or that much less, in every seed. A distance is of squares, over the receiver’s own spread: 0 "
+        "where the two are the same, 1 as far as the mean alone. A compatible stitch is still no evidence that the two "
+        "networks carry the same information."
     )
     means = [*_similarities(cells, params), *map(auroc_of, params.detectors), *({"distance"} & {*cells})]
     rows = verdict_table(cells, held, judged, params.ranks, means)

@@ -45,8 +45,11 @@ def groups(samples: int, count: int, random: np.random.Generator) -> list[np.nda
     return [np.sort(group) for group in np.array_split(random.permutation(samples), count)]
 
 
-def jackknife_error(values: np.ndarray, left: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:
+def jackknife_error(values: np.ndarray, left: Sequence[np.ndarray], sizes: Sequence[int], best: float) -> np.ndarray:
     """Standard error of `values` over samples, from what they are with each of several groups left out.
+
+    NaN where that makes an index perfect which was not: with fewer samples, features span all there are, and nothing
+    is left to vary.
 
     Delete-m jackknife for unequal groups (Busing, Meijer & van der Leeden 1999, eq. 9); of G equal ones it is the root
     of (G - 1) / G times the sum of squared differences from their mean (Efron & Tibshirani 1993, ch. 11).
@@ -56,4 +59,5 @@ def jackknife_error(values: np.ndarray, left: Sequence[np.ndarray], sizes: Seque
     others = np.stack(left)
     pseudo = shares * values - (shares - 1) * others
     estimate = len(left) * values - ((1 - 1 / shares) * others).sum(0)
-    return np.sqrt(((pseudo - estimate) ** 2 / (shares - 1)).mean(0))
+    saturated = (np.abs(others - best) <= EQUAL).any(0) & (np.abs(values - best) > EQUAL)
+    return np.where(saturated, np.nan, np.sqrt(((pseudo - estimate) ** 2 / (shares - 1)).mean(0)))

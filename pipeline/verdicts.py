@@ -42,10 +42,10 @@ EMPTY = ("random", "noise", "probe")
 
 NOT, OPEN, UNINFORMATIVE, FOREIGN, COMPATIBLE = "not compatible", "open", "uninformative", "foreign", "compatible"
 MEANINGS = {
-    COMPATIBLE: "reaches the receiver’s own accuracy, and is better than every empty control, with activations that no "
-    "detector tells from the receiver’s own, of no other rank",
-    FOREIGN: "reaches the receiver’s own accuracy, and is better than every empty control, but with activations unlike "
-    "the receiver’s own",
+    COMPATIBLE: "reaches the receiver’s own accuracy, and is better than every empty control; none of the study’s "
+    "detectors and ranks finds its activations to depart from the receiver’s own",
+    FOREIGN: "reaches the receiver’s own accuracy, and is better than every empty control, but its activations depart "
+    "from the receiver’s own",
     UNINFORMATIVE: "reaches the receiver’s own accuracy, and an empty control does as well as it",
     OPEN: "too few seeds or images to tell whether it reaches the receiver’s own accuracy",
     NOT: "stays below the receiver’s own accuracy",

@@ -70,6 +70,11 @@ class View:
         return self.layer.shape[0]
 
     @property
+    def half(self) -> bool:
+        """Whether its numbers have been through float16."""
+        return self.layer.read(0, 1).dtype == np.float16
+
+    @property
     def per_sample(self) -> int:
         """Rows of one sample."""
         return int(np.prod(places(self.layer.shape[1:]))) if self.of == "positions" else 1

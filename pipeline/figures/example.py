@@ -56,7 +56,7 @@ def _detectors(chance: np.random.Generator) -> list[tuple]:
 
 
 def _trials() -> list[tuple]:
-    place = ("shortcut", "correlated", "linear_cka", "pairs")
+    place = ("shortcut", "correlated", "linear_cka", "twins")
     rows = [(*place, "all", measure, value) for measure, value in (("value", 0.875), ("p", 0.01), ("chance", 0.5))]
     for index, model, cut, rank in product(("linear_cka", "procrustes"), MODELS, CUTS[:2], (16, 8, 4, 2, 1)):
         lost = 0.02 / rank * (1 + CUTS.index(cut)) if rank < 16 else 0.0

@@ -16,8 +16,8 @@ class Measured(NamedTuple):
     diagonal: np.ndarray
     norm: float
 
-    def moved(self, order: np.ndarray) -> "Measured":
-        return self._replace(compact=self.compact.moved(order), diagonal=self.diagonal[order])
+    def moved(self, order: np.ndarray, room: Room) -> "Measured":
+        return self._replace(compact=self.compact.moved(order, room), diagonal=self.diagonal[order])
 
 
 @final

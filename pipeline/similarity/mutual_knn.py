@@ -17,7 +17,8 @@ from pipeline.views import Whole
 class MutualKNN(Index):
     """Share of a sample's k nearest neighbours that it has in both layers, mean over samples (Huh et al. 2024).
 
-    `cosine` is their choice. Of neighbours equally near, to 12 digits, the earlier sample counts.
+    `cosine` is their choice. Neighbours equally near, to 12 digits, share the places that there are for them; the sum
+    of products of what each layer has is then divided as a cosine is, which without ties is by k for each sample.
     """
 
     k: int
@@ -37,10 +38,10 @@ class MutualKNN(Index):
         tables = [partial(self._near, layer, layer.diagonal()) for layer in compacts]
         ready = Tables(tables, layers.samples, layers.room, symmetric=False)
         for order in orders:
-            yield mirrored(ready.products(order)) / (self.k * layers.samples)
+            yield mirrored(ready.products(order) / np.sqrt(np.outer(ready.squares, ready.squares)))
 
     def _near(self, layer: Compact, diagonal: np.ndarray, part: np.ndarray) -> np.ndarray:
-        return nearest(self._nearness(layer, diagonal, part), part, self.k).astype(np.float64)
+        return nearest(self._nearness(layer, diagonal, part), part, self.k)
 
     def _nearness(self, layer: Compact, diagonal: np.ndarray, part: np.ndarray) -> np.ndarray:
         if self.distance == "cosine":

@@ -46,7 +46,7 @@ class SecondOrderCosine(Index):
 
 
 def _near(k: int, layer: Compact, part: np.ndarray) -> np.ndarray:
-    return nearest(layer.products(part), part, k).astype(np.float64)
+    return nearest(layer.products(part), part, k)
 
 
 def _stack(

@@ -86,7 +86,7 @@ def _audited(cell: Cell, ranks: dict[str, Rank], at_cut: bool, judges: Judges) -
     if cell.paired():
         own = cell.target().rows("test", cell.receiver_cut)
         numbers.append(("distance", distance(stitched, own, cell.memory // 2)))
-    return Audit(cell, numbers, judges(cell.receiver_cut, stitched), spectra)
+    return Audit(cell, numbers, judges(cell.receiver_cut, stitched, cell.paired()), spectra)
 
 
 def distance(stitched: Activations, own: Activations, memory: int) -> float:

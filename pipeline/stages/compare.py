@@ -86,7 +86,7 @@ def error(params: Params, name: str, index: Index, layers: Layers, values: np.nd
             except FewSamplesError as wrong:
                 wrong.args = (f"{wrong}; {len(part)} of {layers.samples} are left out for comparison.groups",)
                 raise
-    return jackknife_error(values, left, [len(part) for part in parts])
+    return jackknife_error(values, left, [len(part) for part in parts], index.facts().best)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ class Judged(NamedTuple):
     detector: str
     own: Scores
     stitched: Scores
+    paired: bool  # whether these are of the same images
 
 
 class Judges:
@@ -33,20 +34,20 @@ class Judges:
         self._cut = ""
         self._judges: dict[str, tuple[Fitted, Scores]] = {}
 
-    def __call__(self, cut: str, stitched: Activations) -> list[Judged]:
+    def __call__(self, cut: str, stitched: Activations, paired: bool) -> list[Judged]:
         if cut != self._cut:
             judges = {name: self._watch.fitted(cut, name) for name in self._watch.detectors}
             inside = self._watch.inside(cut)
             self._judges = {name: (judge, judge.scores(inside)) for name, judge in judges.items()}
             self._cut = cut
-        return [Judged(name, own, judge.scores(stitched)) for name, (judge, own) in self._judges.items()]
+        return [Judged(name, own, judge.scores(stitched), paired) for name, (judge, own) in self._judges.items()]
 
 
 def measures(judged: Judged, options: Detection) -> Iterator[tuple[str, float]]:
     """How well the detector tells stitched from own, which of them is to be found being the stitched."""
-    name, own, stitched = judged
+    name, own, stitched, paired = judged
     yield f"auroc_{name}", auroc(own, stitched)
-    interval = auroc_interval(own, stitched, options.confidence, options.resamples, _DRAWN)
+    interval = auroc_interval(own, stitched, options.confidence, options.resamples, _DRAWN, paired)
     yield from zip((f"auroc_{name}_low", f"auroc_{name}_high"), interval, strict=True)
     yield f"average_precision_{name}", auprc(own, stitched, "average")
     yield f"fpr_at_95_{name}", fpr_at(own, stitched, 0.95)
@@ -57,7 +58,7 @@ def bars(judged: Judged) -> Iterator[dict[str, Any]]:
 
     The stitched may lie thousands of times further out than the own, which one width would put into a single bin.
     """
-    name, own, stitched = judged
+    name, own, stitched, _ = judged
     both = np.concatenate([own, stitched])
     low, high = both.min(), both.max()
     if high - low <= 1e-9 * abs(high):  # bins narrower than rounding have no order

@@ -127,7 +127,8 @@ def _contents(
         networks=shown_networks(networks, evidence.data),
         detectors=shown_detectors(evidence.detectors),
         trials=belief_table(evidence.trials, params.trials),
-        seeds=f"Each model has seeds {', '.join(map(str, params.seeds))}; all randomness descends from {params.seed}.",
+        seeds=f"Each model has seeds {', '.join(map(str, params.seeds))}; what is drawn for data, networks and "
+        f"stitches descends from {params.seed}, resamples of intervals from 0.",
         data={name: page.columns_of(part) for name, part in rows.items()},
         **shown_provenance(params),
     )

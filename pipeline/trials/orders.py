@@ -13,7 +13,7 @@ Pairs = np.ndarray  # n × n, True for pairs (one, other) with one before the ot
 
 
 def ordered(
-    material: Material, judged: Judged, networks: Sequence[Network], near: Pairs, far: Pairs, orders: int
+    material: Material, judged: Judged, networks: Sequence[Network], part: str, near: Pairs, far: Pairs, orders: int
 ) -> Iterator[Finding]:
     """The chance that one of the `near` pairs is more similar than one of the `far`, at the same cut; the mean of cuts.
 
@@ -23,17 +23,17 @@ def ordered(
     if not by_cut:
         return
     aurocs = {cut: auroc(table[far], table[near]) for cut, table in by_cut.items()}
-    yield Finding(judged.index, "pairs", ALL, "value", float(np.mean(list(aurocs.values()))))
-    yield Finding(judged.index, "pairs", ALL, "chance", 0.5)
-    yield Finding(judged.index, "pairs", ALL, "near", float(near.sum()))
-    yield Finding(judged.index, "pairs", ALL, "far", float(far.sum()))
+    yield Finding(judged.index, part, ALL, "value", float(np.mean(list(aurocs.values()))))
+    yield Finding(judged.index, part, ALL, "chance", 0.5)
+    yield Finding(judged.index, part, ALL, "near", float(near.sum()))
+    yield Finding(judged.index, part, ALL, "far", float(far.sum()))
     whole = {cut: table for cut, table in by_cut.items() if np.isfinite(table[~np.eye(len(table), dtype=bool)]).all()}
     if len(whole) == len(by_cut):  # what is not known of a pair cannot be put in its place
         tables = np.stack(list(whole.values()))
         p = p_value(lambda found: _means(tables, found, near, far), len(networks), orders)
-        yield Finding(judged.index, "pairs", ALL, "p", p)
+        yield Finding(judged.index, part, ALL, "p", p)
     for cut, value in aurocs.items():
-        yield Finding(judged.index, "pairs", cut, "value", value)
+        yield Finding(judged.index, part, cut, "value", value)
 
 
 def _means(tables: np.ndarray, orders: np.ndarray, near: Pairs, far: Pairs) -> np.ndarray:

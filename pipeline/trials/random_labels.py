@@ -44,4 +44,4 @@ class RandomLabels(Trial):
             learnt = [network[0] in self.learnt for network in (one, other)]
             near[i, j], far[i, j] = all(learnt) and material.design.alike(one, other), any(learnt) and not all(learnt)
         for judged in material.judged:
-            yield from ordered(material, judged, networks, near, far, self.orders)
+            yield from ordered(material, judged, networks, "pairs", near, far, self.orders)

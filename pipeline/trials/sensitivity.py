@@ -5,8 +5,8 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from pipeline.errors import choices
-from pipeline.trials.agreement import agreement, expect_probe
+from pipeline.errors import DataError, choices
+from pipeline.trials.agreement import agreement, expect_probe, least
 from pipeline.trials.base import (
     ALL,
     DIGITS,
@@ -66,6 +66,12 @@ class Sensitivity(Trial):
                 )
 
     def run(self, material: Material) -> Iterator[Finding]:
+        asked = {layer.cut for layer in material.layers}
+        for cut in set(self.cuts or ()) - asked:
+            raise DataError(
+                f"trials.sensitivity.cuts: {cut} holds the very numbers of an earlier cut in all networks; it should "
+                f"be left out, or be another: {', '.join(sorted(asked))}"
+            )
         found: dict[str, dict[str, dict[str, list[float]]]] = {}  # by index, measure and network
         for layer in material.layers:
             if self.cuts is None or layer.cut in self.cuts:
@@ -84,7 +90,8 @@ class Sensitivity(Trial):
         best = int(np.argmax(truncations.accuracies))
         for judged, (place, rank) in product(truncations.judged, enumerate(truncations.ranks)):
             of = "/".join(map(str, (*layer, rank)))
-            lost, similarity = truncations.accuracies[best] - truncations.accuracies[place], judged.values[place, best]
+            lost = truncations.accuracies[best] - truncations.accuracies[place]
+            similarity = least(judged.values, best)[place]
             if np.isfinite(similarity):
                 yield Finding(judged.index, "truncation", of, "lost", float(lost))
                 yield Finding(judged.index, "truncation", of, "similarity", round(float(similarity), DIGITS))

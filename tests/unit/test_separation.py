@@ -114,6 +114,23 @@ def test_an_interval_is_that_of_resamples_one_by_one(monkeypatch: pytest.MonkeyP
     assert low < auroc(inside, outside) < high
 
 
+def test_scores_of_the_same_samples_are_drawn_together() -> None:
+    """What differs by nothing is 0.5 in every resample; and the interval is that of pairs drawn in a loop."""
+    random = np.random.default_rng(4)
+    inside = random.standard_normal(60)
+    outside = inside + 0.3 * random.standard_normal(60) + 0.1
+    places = [random.integers(60, size=60) for _ in range(4000)]
+    looped = [roc_auc_score(*told(inside[at], outside[at])) for at in places]
+
+    assert auroc_interval(inside, inside, 0.9, 50, 0, paired=True) == pytest.approx((0.5, 0.5), abs=1e-12)
+    found = auroc_interval(inside, outside, 0.9, 20_000, 1, paired=True)
+    assert found == pytest.approx(tuple(np.quantile(looped, [0.05, 0.95])), abs=0.003)
+    alone = auroc_interval(inside, outside, 0.9, 20_000, 1)
+    assert found[1] - found[0] < (alone[1] - alone[0]) / 2
+    with pytest.raises(ValueError, match="paired: is of 60 and 59 scores; it should be of as many on each side"):
+        auroc_interval(inside, outside[1:], 0.9, 50, 0, paired=True)
+
+
 def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     """Normal scores one standard deviation apart: the AUROC is Φ(1/√2) = 0.7602."""
     random = np.random.default_rng(2)

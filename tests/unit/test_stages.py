@@ -674,7 +674,7 @@ def test_what_there_is_no_room_for_is_worked_out_when_it_is_read() -> None:
 
 @pytest.mark.parametrize("scores", [[0.0, 1.0, 5.0], [1e-3, 1.0, 1e5], [-2.0, -2.0], [3.0, 3.0]])
 def test_every_score_is_in_a_bar(scores: list[float]) -> None:
-    found = list(bars(Judged("d", np.array(scores), np.array(scores[:1]))))
+    found = list(bars(Judged("d", np.array(scores), np.array(scores[:1]), paired=False)))
 
     assert sum(bar["own"] for bar in found) == len(scores)
     assert sum(bar["stitched"] for bar in found) == 1

@@ -13,7 +13,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from pipeline.arrays import Held
-from pipeline.errors import ParamsError
+from pipeline.errors import DataError, ParamsError
 from pipeline.registry import build
 from pipeline.similarity.linear_cka import LinearCKA
 from pipeline.similarity.procrustes import Procrustes
@@ -263,26 +263,26 @@ def test_layers_that_are_not_compared_are_not_counted() -> None:
 
 
 TWO = {"m": "x", "n": "y"}
-learnt_the_same = pytest.mark.parametrize("name", ["shortcut", "random_labels"])
+learnt_the_same = pytest.mark.parametrize(("name", "part"), [("shortcut", "twins"), ("random_labels", "pairs")])
 
 
 @learnt_the_same
-def test_what_knows_what_was_learnt_orders_every_pair_and_p_is_by_all_orders(name: str) -> None:
+def test_what_knows_what_was_learnt_orders_every_pair_and_p_is_by_all_orders(name: str, part: str) -> None:
     """Of four networks, one is paired with any of three others: so a third of the 24 orders has twins together."""
     found = told(trial(name), material(design(TWO), lambda one, other: one.model == other.model))
-    assert found["pairs", ALL, "value"] == 1
-    assert found["pairs", ALL, "p"] == pytest.approx(8 / 24)
-    assert (found["pairs", ALL, "near"], found["pairs", ALL, "far"]) == ((2, 4) if name == "shortcut" else (1, 4))
-    assert [found["pairs", cut, "value"] for cut in CUTS] == [1] * 4
+    assert found[part, ALL, "value"] == 1
+    assert found[part, ALL, "p"] == pytest.approx(8 / 24)
+    assert (found[part, ALL, "near"], found[part, ALL, "far"]) == ((2, 4) if name == "shortcut" else (1, 4))
+    assert [found[part, cut, "value"] for cut in CUTS] == [1] * 4
 
 
 @learnt_the_same
-def test_what_knows_nothing_has_a_half_and_what_is_misled_less(name: str) -> None:
+def test_what_knows_nothing_has_a_half_and_what_is_misled_less(name: str, part: str) -> None:
     flat = told(trial(name), material(design(TWO), lambda *_: 2.0))
     misled = told(trial(name), material(design(TWO), lambda one, other: one.model != other.model))
 
-    assert (flat["pairs", ALL, "value"], flat["pairs", ALL, "p"]) == (0.5, 1)
-    assert (misled["pairs", ALL, "value"], misled["pairs", ALL, "p"]) == (0, 1)
+    assert (flat[part, ALL, "value"], flat[part, ALL, "p"]) == (0.5, 1)
+    assert (misled[part, ALL, "value"], misled[part, ALL, "p"]) == (0, 1)
 
 
 @settings(max_examples=20)
@@ -305,9 +305,9 @@ def test_the_chance_is_scikit_learns_auroc_at_each_cut_and_their_mean(seed: int)
 
     found = told(trial("shortcut", orders=100), given_)
 
-    assert [found["pairs", cut, "value"] for cut in CUTS] == pytest.approx(wanted)
-    assert found["pairs", ALL, "value"] == pytest.approx(np.mean(wanted))
-    assert 1 / 101 <= found["pairs", ALL, "p"] <= 1
+    assert [found["twins", cut, "value"] for cut in CUTS] == pytest.approx(wanted)
+    assert found["twins", ALL, "value"] == pytest.approx(np.mean(wanted))
+    assert 1 / 101 <= found["twins", ALL, "p"] <= 1
 
 
 def test_p_holds_what_it_promises_where_networks_are_all_alike() -> None:
@@ -316,18 +316,31 @@ def test_p_holds_what_it_promises_where_networks_are_all_alike() -> None:
     small = 0
     for _ in range(200):
         found = told(trial("shortcut"), material(design(TWO, seeds=3, cuts=("a",)), random.random((6, 6))))
-        small += found["pairs", ALL, "p"] <= 0.1
+        small += found["twins", ALL, "p"] <= 0.1
 
     assert small / 200 <= 0.1 + 3 * (0.09 / 200) ** 0.5
 
 
-def test_only_pairs_that_learnt_are_near_and_models_of_one_group_are_neither_near_nor_far() -> None:
+def test_only_pairs_that_learnt_are_near() -> None:
     there = design({"m": "x", "n": "y", "o": "z"}, seeds=3)
     unlearnt = told(trial("random_labels", unlearnt=["n", "o"]), material(there, lambda *_: 1.0))
     grouped = told(trial("shortcut", learnt={"shape": ["m", "n"], "colour": ["o"]}), material(there, lambda *_: 1.0))
 
     assert (unlearnt["pairs", ALL, "near"], unlearnt["pairs", ALL, "far"]) == (3, 3 * 6)
-    assert (grouped["pairs", ALL, "near"], grouped["pairs", ALL, "far"]) == (9, 3 * 6)
+    assert (grouped["twins", ALL, "near"], grouped["twins", ALL, "far"]) == (9, 3 * 6)
+    assert (grouped["across", ALL, "near"], grouped["across", ALL, "far"]) == (9, 3 * 6)
+
+
+def test_an_index_that_knows_only_the_data_passes_between_twins_and_not_across() -> None:
+    """m and n learnt the same from other data; of this it knows as little as of what o learnt."""
+    there = design({"m": "x", "n": "y", "o": "z"}, seeds=3)
+    groups = {"shape": ["m", "n"], "colour": ["o"]}
+    by_data = told(trial("shortcut", learnt=groups), material(there, lambda one, other: one.model == other.model))
+    misled = material(there, lambda one, other: {one.model, other.model} != {"m", "n"})
+    wrong = told(trial("shortcut", learnt=groups), misled)
+
+    assert (by_data["twins", ALL, "value"], by_data["across", ALL, "value"]) == (1, 0.5)
+    assert wrong["across", ALL, "value"] == 0
 
 
 def test_a_cut_that_some_do_not_have_or_that_is_not_compared_is_left_out() -> None:
@@ -345,8 +358,8 @@ def test_a_cut_that_some_do_not_have_or_that_is_not_compared_is_left_out() -> No
 
 
 def truncations(accuracies: list[float], dissimilarities: list[float]) -> Truncations:
-    """Of which the index says, from each to the first, how dissimilar they are; the other way it is of no use."""
-    values = np.full((len(accuracies), len(accuracies)), -9.0)
+    """Of which the index says, from each to the first, how dissimilar they are; the other way it sees nothing."""
+    values = np.full((len(accuracies), len(accuracies)), 9.0)
     values[:, 0] = -np.array(dissimilarities)
     return Truncations((4, 3, 2, 1)[: len(accuracies)], np.array(accuracies), [Judged("it", values)])
 
@@ -371,9 +384,25 @@ def test_sensitivity_is_scipys_correlation_of_lost_accuracy_and_dissimilarity(it
     assert found["layer", "m/1/d", "count"] == 4 - start
 
 
+def test_a_cut_that_holds_the_numbers_of_an_earlier_one_cannot_be_asked_for() -> None:
+    given_ = material(design(), lambda *_: np.nan, truncated=lambda _: truncations([0.9, 0.8, 0.7], [0, 1, 2]))
+    wanted = r"trials\.sensitivity\.cuts: e holds the very numbers of an earlier cut in all networks; .*: a, b, c, d"
+
+    with pytest.raises(DataError, match=wanted):
+        list(trial("sensitivity", cuts=["a", "e"]).run(given_))
+
+
+def test_it_does_not_matter_which_way_an_index_sees_what_is_lost() -> None:
+    """Least squares sees it on the way from the truncation, PWCCA weighted by the first layer on the way to it."""
+    found = truncations([0.9, 0.85, 0.7, 0.75], [0.0, 0.2, 0.1, 0.4])
+    turned = found._replace(judged=[Judged("it", found.judged[0].values.T)])
+
+    assert sensitivity_of(turned) == sensitivity_of(found)
+
+
 def test_the_reference_is_the_layer_that_the_probe_does_best_on() -> None:
     """Not the one of full rank; of equally good ones, that of the highest rank."""
-    values = np.full((4, 4), np.nan)
+    values = np.full((4, 4), 9.0)
     values[:, 1] = [-1.0, 0.0, -2.0, -3.0]
     found = sensitivity_of(
         Truncations((8, 4, 2, 1), np.array([0.8, 0.9, 0.9, 0.5]), [Judged("it", values)]), itself=True
@@ -447,7 +476,7 @@ def test_specificity_is_scipys_correlation_over_all_layers_of_networks_alike() -
 
     assert found["model", "m n", "count"] == 7
     for name, theirs in (("kendall", stats.kendalltau), ("spearman", stats.spearmanr)):
-        wanted: Any = theirs(losses, -values[others, best])
+        wanted: Any = theirs(losses, -np.minimum(values[others, best], values[best, others]))
         assert found[name, ALL, "value"] == found["model", "m n", name] == pytest.approx(wanted.statistic)
         assert found[name, ALL, "p"] == found["model", "m n", f"{name}_p"]
         assert found[name, ALL, "chance"] == 0

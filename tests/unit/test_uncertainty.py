@@ -99,6 +99,23 @@ def test_p_is_uniform_where_layers_share_nothing_and_never_zero() -> None:
     assert min(found) == pytest.approx(1 / 20)
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("mutual_knn", {"distance": "cosine"}), ("cknna", {}), ("second_order_cosine", {})],
+)
+def test_equal_samples_do_not_pass_for_something_that_layers_share(name: str, options: dict[str, str]) -> None:
+    """Layers of few different rows: all samples of a row are equally near, in an order that would be common to all."""
+    measure = index(name, k=5, of="flattened", **options)
+    found = []
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        rows = [np.eye(3)[random.integers(3, size=45)] + 0.0 for _ in range(2)]
+        found.append(beside(measure, rows, 19, seed)[1].p[0, 1])
+
+    assert np.mean(np.array(found) <= 0.25) < 0.5
+    assert np.mean(found) == pytest.approx(0.525, abs=0.2)
+
+
 def test_an_index_that_tells_nothing_of_so_few_samples_has_no_calibrated_value() -> None:
     """Of as many features as samples every layer spans the same space, so every CCA is 1, permuted or not."""
     values, found = beside(index("mean_cca", of="flattened"), gaussians(4, 10, 12, 15), 9)
@@ -128,7 +145,7 @@ def test_the_error_of_a_mean_is_the_one_in_books() -> None:
     sample = np.random.default_rng(0).standard_normal(40)
     left = [np.delete(sample, i).mean(keepdims=True) for i in range(40)]
 
-    found = jackknife_error(sample.mean(keepdims=True), left, [1] * 40)
+    found = jackknife_error(sample.mean(keepdims=True), left, [1] * 40, 9.0)
 
     assert found == pytest.approx(sample.std(ddof=1) / np.sqrt(40))
 
@@ -138,7 +155,7 @@ def test_equal_groups_give_the_plain_formula() -> None:
     left = [random.standard_normal((3, 3)) for _ in range(8)]
     wanted = np.sqrt(7 / 8 * ((np.stack(left) - np.mean(left, 0)) ** 2).sum(0))
 
-    assert jackknife_error(random.standard_normal((3, 3)), left, [5] * 8) == pytest.approx(wanted)
+    assert jackknife_error(random.standard_normal((3, 3)), left, [5] * 8, 9.0) == pytest.approx(wanted)
 
 
 def error(measure: Index, rows: list[np.ndarray], parts: list[np.ndarray]) -> np.ndarray:
@@ -148,7 +165,20 @@ def error(measure: Index, rows: list[np.ndarray], parts: list[np.ndarray]) -> np
         for part in parts:
             with layers.without(part) as some:
                 left += measure.matrices(some, [some.as_they_are])
-    return jackknife_error(values, left, [len(part) for part in parts])
+    return jackknife_error(values, left, [len(part) for part in parts], measure.facts().best)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("mean_cca", {}), ("least_squares", {"form": "r2"}), ("linear_cka", {"estimator": "biased"})]
+)
+def test_where_fewer_samples_make_an_index_perfect_it_has_no_error(name: str, options: dict[str, str]) -> None:
+    """57 features leave 60 samples something to tell, and any 54 of them nothing; CKA does not mind."""
+    rows, parts = gaussians(5, 60, 57, 3), groups(60, 10, np.random.default_rng(0))
+
+    found = error(index(name, of="flattened", **options), rows, parts)
+
+    assert np.isnan(found[0, 1]) == (name != "linear_cka")
+    assert found.diagonal() == pytest.approx(0, abs=1e-9)
 
 
 def test_the_error_of_unequal_groups_is_that_of_layers_written_out_anew() -> None:

@@ -149,25 +149,41 @@ def test_with_one_seed_each_baseline_counts_its_own_images() -> None:
     assert held.loc["self", "low"] == pytest.approx(newcombe(0.9, 360.0, 0.88, 360.0, RULES)[0])
 
 
-NEAR = {"auroc_far": 0.7, "auroc_far_low": 0.65, "k": 9.0, "receiver_k": 10.0}
+NEAR = {"auroc_far": 0.7, "auroc_far_low": 0.65, "auroc_far_high": 0.75, "k": 9.0, "receiver_k": 10.0}
 
 
 @pytest.mark.parametrize(
-    ("change", "outside", "other_rank", "departs"),
+    ("change", "outside", "inside", "other_rank", "departs"),
     [
-        ({}, "", "", ""),
-        ({"auroc_far": 0.9, "auroc_far_low": 0.8}, "far", "", "out of the receiver’s distribution by far (AUROC 0.90)"),
-        ({"k": 4.0}, "", "k", "k rank 0.40 times the receiver’s own"),
-        ({"k": 16.0}, "", "k", "k rank 1.60 times the receiver’s own"),
-        ({"k": 15.0}, "", "", ""),
+        ({}, "", "", "", ""),
+        (
+            {"auroc_far": 0.9, "auroc_far_low": 0.8},
+            "far",
+            "",
+            "",
+            "out of the receiver’s distribution by far (AUROC 0.90)",
+        ),
+        (
+            {"auroc_far": 0.1, "auroc_far_low": 0.05, "auroc_far_high": 0.2},
+            "",
+            "far",
+            "",
+            "nearer to the middle of the receiver’s distribution than its own by far (AUROC 0.10)",
+        ),
+        ({"k": 4.0}, "", "", "k", "k rank 4 against the receiver’s own 10"),
+        ({"k": 15.0}, "", "", "k", "k rank 15 against the receiver’s own 10"),
+        ({"k": 14.9}, "", "", "", ""),
+        ({"k": 3.0, "receiver_k": 0.0}, "", "", "k", "k rank 3 against the receiver’s own 0"),
+        ({"k": 0.0, "receiver_k": 0.0}, "", "", "", ""),
     ],
 )
 def test_what_is_unlike_the_receivers_own_is_foreign(
-    change: dict[str, float], outside: str, other_rank: str, departs: str
+    change: dict[str, float], outside: str, inside: str, other_rank: str, departs: str
 ) -> None:
     found = verdict(cells({**GOOD, **NEAR, **change}, samples=100_000))
 
-    assert (found["outside"], found["other_rank"], found["departs"]) == (outside, other_rank, departs)
+    told = [found[name] for name in ("outside", "inside", "other_rank", "departs")]
+    assert told == [outside, inside, other_rank, departs]
     assert found["verdict"] == ("foreign" if departs else "compatible")
     assert str(found["words"]).endswith(departs)
 
