@@ -22,6 +22,7 @@ def study(sender_bn: str, receiver_bn: str = "eval") -> Params:
     """Colour into Digit on correlated data, as the default study has it, with MNIST's own digits."""
     document = copy.deepcopy(DEFAULT)
     document["machine"]["slots"] = 1
+    document["trials"] = {}
     source = {"kind": "mnist", "files": "official", "limit": {"train": 2000, "test": 1000}}
     for name in document["datasets"]:
         document["datasets"][name]["source"] = source
@@ -87,7 +88,8 @@ def test_the_report_in_those_modes_shows_the_recalibrated_baseline_beside_the_pl
         detect.run(params, "digit", seed)
         audit.run(params, "colour", "digit", seed)
         control.run(params, "digit", seed)
-    compare.run(params, "linear_cka")
+    for name in params.similarity:
+        compare.run(params, name)
 
     report.run(params)
 

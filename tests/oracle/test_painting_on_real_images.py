@@ -23,6 +23,7 @@ def study(sender: str) -> Params:
     """Photographs are made as small and as grey as digits."""
     document = copy.deepcopy(DEFAULT)
     document["machine"]["slots"] = 1
+    document["trials"] = {}
     cifar = {"kind": "cifar10", "limit": LIMIT, "mean": HALF, "std": HALF}
     document["datasets"] = {
         "mnist": {"kind": "mnist", "files": "official", "limit": LIMIT},

@@ -196,7 +196,8 @@ def test_the_report_shows_what_was_painted_and_holds_it_against_the_receivers_ow
     detect.run(params, "shapes", 0)
     audit.run(params, "hues", "shapes", 0)
     control.run(params, "shapes", 0)
-    compare.run(params, "linear_cka")
+    for name in params.similarity:
+        compare.run(params, name)
 
     report.run(params)
 
