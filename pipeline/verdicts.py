@@ -149,7 +149,10 @@ def verdicts(held: DataFrame, departed: DataFrame, margin: float) -> DataFrame:
         unsure = [name for name, against in empty.items() if against["low"] <= margin < against["high"]]
         share = by_recalibration(by)
         verdict = _verdict(by["unstitched"]["outcome"], as_well, unsure, bool(empty), bool(departs[pair]))
-        text = _words(verdict, as_well, unsure, share, departs[pair]) if empty or verdict != OPEN else UNCONTROLLED
+        reached = by["unstitched"]["outcome"] in ("reaches", "above")
+        text = UNCONTROLLED
+        if empty or verdict != OPEN:
+            text = _words(verdict, reached, as_well, unsure, share, departs[pair])
         rows.append([*pair, verdict, " ".join(as_well), share, text])
     table = DataFrame(rows, columns=[*PAIR, "verdict", "as_well", "by_recalibration", "words"])
     table = table.astype({"by_recalibration": float})  # empty where there is no gain
@@ -177,11 +180,13 @@ def by_recalibration(by: dict[Any, dict[Any, Any]]) -> float | None:
     return max(0.0, brought / by["unstitched"]["difference"])
 
 
-def _words(verdict: str, as_well: list[str], unsure: list[str], share: float | None, departs: str) -> str:
+def _words(
+    verdict: str, reached: bool, as_well: list[str], unsure: list[str], share: float | None, departs: str
+) -> str:
     said = [MEANINGS[verdict]]
     if verdict == UNINFORMATIVE:
         said = [f"{said[0]}: {', '.join(BASELINES[name] for name in as_well)}"]
-    if verdict == OPEN and unsure:
+    if verdict == OPEN and unsure and reached:
         said = [f"cannot be told from {', '.join(BASELINES[name] for name in unsure)}"]
     if departs:
         said.append(departs)

@@ -111,6 +111,12 @@ def test_few_images_leave_it_open() -> None:
     assert unsure["words"] == "cannot be told from clustered noise stitched into the receiver"
 
 
+def test_what_is_open_against_the_receiver_is_open_for_that_and_no_control() -> None:
+    found = verdict(cells({**GOOD, "accuracy": 0.9, "noise": 0.88, "samples": 30}))
+
+    assert found["words"] == MEANINGS["open"]
+
+
 def test_the_share_of_recalibration_is_told_where_there_is_a_gain() -> None:
     none = verdict(cells({**GOOD, "accuracy": 0.9, "recalibrated": 0.95}, samples=10_000))
     half = verdict(cells({**GOOD, "accuracy": 0.96, "recalibrated": 0.93}, samples=10_000))
