@@ -16,6 +16,9 @@ from pipeline.errors import ParamsError, PipelineError
 from pipeline.params import Params, load_params, read_yaml, typed_params
 
 BAD_INPUT = 2
+STAGES = (
+    "dataset", "plan", "train", "extract", "stitch", "detect", "control", "audit", "compare", "trial", "report"
+)  # fmt: skip
 
 
 class _Commands(click.Group):
@@ -145,10 +148,11 @@ def report() -> None:
 
 
 @main.command()
-@click.option("--record", is_flag=True, help="Leave a mark that DVC can depend on.")
+@click.option("--record", is_flag=True, help="Then list each stage's code, for DVC to depend on.")
 def check(record: bool) -> None:
     """Find all that is wrong with the study in this folder, in seconds."""
     from pipeline.atomic import write_text
+    from pipeline.imports import listing
     from pipeline.stages.check import check as problems_of
 
     found = problems_of(_params_without_names_checked())
@@ -158,7 +162,8 @@ def check(record: bool) -> None:
         raise SystemExit(BAD_INPUT)
     click.echo("nothing wrong found")
     if record:
-        write_text(paths.CHECKED, "nothing wrong found\n")
+        for stage in STAGES:
+            write_text(paths.code(stage), listing(f"pipeline.stages.{stage}"))
 
 
 @main.command()

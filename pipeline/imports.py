@@ -1,7 +1,7 @@
 """What code a module runs: its imports inside the package, followed to the end.
 
-A stage lists these files as its dependencies, and unfinished work is keyed by their contents: DVC sees
-neither by itself.
+A stage depends on a listing of these files, and unfinished work is keyed by their contents: DVC sees neither
+by itself.
 """
 
 import ast
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from pipeline.atomic import digest
+from pipeline.atomic import digest, file_digest
 
 PACKAGE = Path(__file__).parent
 
@@ -26,13 +26,26 @@ def closure(*modules: str) -> frozenset[Path]:
     return frozenset(found)
 
 
+def listing(module: str) -> str:
+    """A line for each file of the module's closure, with the digest of its contents.
+
+    A family's table decides nothing by itself, and is left out: a line more must not undo finished work.
+    """
+    files = (path for path in closure(module) if not _is_table(path))
+    lines = sorted(f"{path.relative_to(PACKAGE.parent)} {file_digest(path)}" for path in files)
+    return "\n".join([*lines, ""])
+
+
 def code_digest(paths: Iterable[Path]) -> str:
     """One digest for the contents of the files, whatever folder they lie in.
 
-    A family's table decides nothing by itself, and is not counted: a line more must not undo finished work.
+    Tables of families are not counted either.
     """
-    counted = (path for path in paths if not (path.name == "__init__.py" and PACKAGE in path.parents))
-    return digest(*sorted((path.name, path.read_text()) for path in counted))
+    return digest(*sorted((path.name, path.read_text()) for path in paths if not _is_table(path)))
+
+
+def _is_table(path: Path) -> bool:
+    return path.name == "__init__.py" and PACKAGE in path.parents
 
 
 def _file(module: str) -> Path | None:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PARAMS = Path("params.yaml")
+STAGES = Path("dvc.yaml")  # the same in every study
 CODE = Path("code")  # the study's own modules
-CHECKED = Path("cache/checked")
 COMPARISONS = Path("cache/comparisons")
 SCRATCH = Path("cache/.scratch")  # unfinished work, keyed by content; never an output
 LOG = Path("cache/.log")  # times and versions of runs; never an output
@@ -30,6 +30,11 @@ UNSTITCHED = Path("cache/unstitched")
 def data_root(root: str, setting: str) -> Path:
     """The folder of raw files: BACKSTITCH_DATA_ROOT, or `data.root` from the repository's top."""
     return Path(os.environ.get("BACKSTITCH_DATA_ROOT") or Path(root) / setting)
+
+
+def code(stage: str) -> Path:
+    """What the stage's code is, file by file."""
+    return Path("cache/code") / f"{stage}.txt"
 
 
 def dataset(name: str) -> Path:

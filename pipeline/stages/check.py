@@ -113,6 +113,8 @@ def _files(params: Params) -> Iterator[PipelineError]:
 
     if not (Path(params.root) / "pipeline").is_dir():
         yield ParamsError(f"root: {params.root} leads to no folder pipeline; it should lead to the repository's top")
+    elif paths.STAGES.exists() and paths.STAGES.read_text() != (Path(params.root) / paths.STAGES).read_text():
+        yield ParamsError(f"{paths.STAGES}: differs from the one at the repository's top; copy that one over it")
     root = paths.data_root(params.root, params.data.root)
     for name, entry in params.datasets.items():
         dataset: Dataset = build_kind(f"datasets.{name}", DATASETS, entry)

@@ -1,4 +1,4 @@
-"""New studies: a folder with params of its own and a link to the one dvc.yaml."""
+"""New studies: a folder with params of its own and a copy of the one dvc.yaml."""
 
 import re
 import shutil
@@ -21,12 +21,13 @@ def new(name: str, top: Path = TOP) -> Path:
         raise ParamsError(f"study: {folder.relative_to(top)} is there already; choose another name")
     yaml = YAML()  # keeps the comments
     document = yaml.load(top / "params.yaml")
+    document.yaml_set_start_comment(f"The study {name}. docs/params.md explains every key.")
     document["root"] = "../.."
-    document["study"]["title"] = name
+    document["study"] = {"title": name, "question": "What does this study ask? The report begins with it."}
     folder.mkdir(parents=True)
     with replacing(folder / "params.yaml") as temporary:
         yaml.dump(document, temporary)
-    (folder / "dvc.yaml").symlink_to(Path("../../dvc.yaml"))
+    shutil.copy(top / "dvc.yaml", folder)  # no link: DVC follows none in earlier revisions
     (folder / "code").mkdir()
     shutil.copy(TOP / "code/README.md", folder / "code")
     return folder

@@ -82,7 +82,7 @@ def fresh(top: Path) -> Checkout:
     for study in (top, top / "studies/tiny"):
         shutil.copytree(TOP / "code", study / "code")
     shutil.copy(TOP / "studies/tiny/params.yaml", top / "studies/tiny")
-    (top / "studies/tiny/dvc.yaml").symlink_to("../../dvc.yaml")
+    shutil.copy(TOP / "dvc.yaml", top / "studies/tiny")
     checkout = Checkout(top)
     checkout.run("git", "init", "--quiet", "--initial-branch", "main", where=top)
     checkout.commit()

@@ -1,6 +1,12 @@
 """What DVC executes after each kind of change, from DVC's own output."""
 
+import csv
+import io
+import json
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.pipeline.checkout import Checkout, executed
 
@@ -81,11 +87,31 @@ def test_a_sender_taken_away_again_leaves_the_lock_as_it_was(reproduced: Checkou
     assert not (reproduced.study / "cache/cells/two").exists()
 
 
-def test_a_figures_code_runs_the_report_alone(reproduced: Checkout) -> None:
-    path = reproduced.top / "pipeline/figures/cka.py"
+@pytest.mark.parametrize(
+    ("module", "ran"),
+    [
+        ("figures/cka.py", {"report"}),
+        ("believing.py", {"report"}),
+        ("similarity/linear_cka.py", {"compare@linear_cka", "trial"}),
+        ("stages/plan.py", {"plan@one", "plan@two"}),
+    ],
+)
+def test_what_a_module_is_imported_for_runs_after_an_edit_of_it_and_no_more(
+    module: str, ran: set[str], reproduced: Checkout
+) -> None:
+    path = reproduced.top / "pipeline" / module
     path.write_text(path.read_text() + "\n# a thought\n")
 
-    assert reproduced.repro() == {"report"}
+    assert reproduced.repro() == {"check"} | ran
+
+
+def test_stages_that_are_not_those_at_the_top_are_refused(reproduced: Checkout) -> None:
+    stages = reproduced.top / "dvc.yaml"
+    stages.write_text(stages.read_text() + "# a thought\n")
+
+    told = reproduced.run(sys.executable, "../../pipeline", "check", fails=True)
+
+    assert told.endswith("error: dvc.yaml: differs from the one at the repository's top; copy that one over it\n")
 
 
 def test_a_new_objective_trains_its_own_cells_only(reproduced: Checkout) -> None:
@@ -111,7 +137,13 @@ def test_metrics_plots_and_experiments_are_wired(reproduced: Checkout) -> None:
     reproduced.run("dvc", "exp", "run", "-S", "stitch.lr=1e-3", "-n", "slower")
 
     assert "two.task.accuracy_mean" in reproduced.run("dvc", "metrics", "show")
-    assert "slower" in reproduced.run("dvc", "exp", "show", "--csv")
+    (numbers,) = json.loads(
+        reproduced.run("dvc", "metrics", "diff", "--json", "HEAD", "slower").splitlines()[-1]
+    ).values()
+    assert numbers["two.task.accuracy_mean"]["old"] is not None
+    shown = csv.DictReader(io.StringIO(reproduced.run("dvc", "exp", "show", "--csv")))
+    (slower,) = [row for row in shown if row["Experiment"] == "slower"]
+    assert float(slower["two.task.accuracy_mean"]) == numbers["two.task.accuracy_mean"]["new"]
     reproduced.run("dvc", "plots", "diff", "HEAD", "--out", "plots")
     page = (reproduced.study / "plots/index.html").read_text()
     assert '"sender": "one"' in page

@@ -36,20 +36,23 @@ def test_cuts_of_what_is_not_a_model_or_shape_are_refused(arguments: list[str], 
     assert result.output.count("\n") == 1
 
 
-def test_a_new_study_is_a_params_file_and_a_link(tmp_path: Path) -> None:
-    (tmp_path / "params.yaml").write_bytes((TOP / "params.yaml").read_bytes())
+def test_a_new_study_is_a_params_file_beside_the_stages_of_all_studies(tmp_path: Path) -> None:
+    for file in ("params.yaml", "dvc.yaml"):
+        (tmp_path / file).write_bytes((TOP / file).read_bytes())
 
     folder = new("mine", tmp_path)
 
     params = load_params(folder / "params.yaml")
     assert (params.root, params.study.title) == ("../..", "mine")
-    assert (folder / "dvc.yaml").readlink() == Path("../../dvc.yaml")
+    assert (folder / "dvc.yaml").read_text() == (TOP / "dvc.yaml").read_text()
+    assert "Five" not in (folder / "params.yaml").read_text()
     assert "# never part of a hash" in (folder / "params.yaml").read_text()
 
 
 @pytest.mark.parametrize(("name", "words"), [("../up", "is not a safe name"), ("mine", "is there already")])
 def test_a_study_that_cannot_be_made_is_refused(name: str, words: str, tmp_path: Path) -> None:
-    (tmp_path / "params.yaml").write_bytes((TOP / "params.yaml").read_bytes())
+    for file in ("params.yaml", "dvc.yaml"):
+        (tmp_path / file).write_bytes((TOP / file).read_bytes())
     new("mine", tmp_path)
 
     with pytest.raises(ParamsError, match=words):
