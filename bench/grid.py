@@ -32,9 +32,10 @@ from bench.sizes import Sizes
 from pipeline import paths, training
 from pipeline.arrays import Shape
 from pipeline.folding import folded
+from pipeline.loading import typed_params
 from pipeline.networks import read_network
 from pipeline.objectives.base import Joint
-from pipeline.params import Params, typed_params
+from pipeline.params import Params
 from pipeline.prepared import SplitData, read_prepared
 from pipeline.randomness import seed_for
 from pipeline.stages import cells as stage_cells

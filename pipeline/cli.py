@@ -13,7 +13,8 @@ import click
 
 from pipeline import paths
 from pipeline.errors import ParamsError, PipelineError
-from pipeline.params import Params, load_params, read_yaml, typed_params
+from pipeline.loading import load_params, read_yaml, typed_params
+from pipeline.params import Params
 
 BAD_INPUT = 2
 STAGES = (

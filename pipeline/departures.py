@@ -28,9 +28,7 @@ def departures(cells: DataFrame, ranks: Iterable[str], detectors: Iterable[str],
         inside = [name for name in detectors if (series(found, f"auroc_{name}_high") < 1 - rules.auroc).all()]
         other = [name for name in ranks if _differs(found, name, rules.rank_ratio)]
         said = [_told(_OUTWARDS, found, outside)] if outside else []
-        said += (
-            [_told("nearer to the middle of the receiver’s distribution than its own", found, inside)] if inside else []
-        )
+        said += [_told(_INWARDS, found, inside)] if inside else []
         said += [_ranked(found, name) for name in other]
         rows.append([*pair, " ".join(outside), " ".join(inside), " ".join(other), "; ".join(said)])
     return DataFrame(rows, columns=[*PAIR, "outside", "inside", "other_rank", "departs"])

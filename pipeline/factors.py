@@ -151,6 +151,11 @@ def inner(x: np.ndarray, y: np.ndarray, room: Room) -> np.ndarray:
     return total
 
 
+def mean_correlation(x: Factor, y: Factor, room: Room) -> float:
+    """Of the canonical correlations, of which there are as many as the smaller rank."""
+    return float(np.linalg.svd(inner(x.basis, y.basis, room), compute_uv=False).mean())
+
+
 def _eigen(products: np.ndarray, cutoff: float) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues that are more than rounding noise, falling, and their vectors."""
     values, vectors = np.linalg.eigh(products)

@@ -18,8 +18,6 @@ def shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params:
     if len(params.receivers) > 1:
         columns = {"receiver": ("receiver", str), **columns}
     columns |= {"verdict": ("verdict", str)}
-    if params.detectors:
-        columns |= {"outside": ("out of distribution by", _named), "inside": ("too typical by", _named)}
     columns |= {"accuracy": ("accuracy, stitched", page.percent)}
     columns |= {"shown": ("points over the receiver unstitched", str)}
     there = distinct(held, "baseline")
@@ -30,6 +28,7 @@ def shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params:
         columns |= {"distance": ("distance to the receiver’s own", str)}
     columns |= {index: (words(index), str) for index in _similarities(cells, params)}
     columns |= {auroc_of(name): (f"AUROC over own, {words(name)}", str) for name in params.detectors}
+    columns |= {"words": ("in words, it", str)}
     rules = params.verdict
     said = ". ".join(f"{name.capitalize()}: {meaning}" for name, meaning in MEANINGS.items())
     caption = (
@@ -45,10 +44,6 @@ def shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params:
     means = [*_similarities(cells, params), *map(auroc_of, params.detectors), *({"distance"} & {*cells})]
     rows = verdict_table(cells, held, judged, params.ranks, means)
     return table(caption, rows, columns, keys=list(columns).index("accuracy"))
-
-
-def _named(names: str) -> str:
-    return ", ".join(map(words, names.split())) or "none"
 
 
 def _similarities(cells: DataFrame, params: Params) -> list[str]:

@@ -73,7 +73,7 @@ def metrics(cells: DataFrame, indices: Iterable[str]) -> dict[str, dict[str, dic
             "accuracy_mean": rows["accuracy"].mean(),
             "accuracy_min": rows["accuracy"].min(),
             "unstitched_accuracy": rows.drop_duplicates("seed")["unstitched"].mean(),
-            "share_at_or_above_unstitched": reaches(rows).mean(),
+            "share_at_or_above_unstitched": as_good(rows).mean(),
             **{
                 f"{measure}_mean": series(rows, measure).mean()
                 for index in indices
@@ -94,7 +94,7 @@ def accuracy_plot(cells: DataFrame) -> DataFrame:
     return means.rename(columns={"receiver_cut": "cut"})
 
 
-def reaches(cells: DataFrame) -> Series:
+def as_good(cells: DataFrame) -> Series:
     """Of each cell, whether it classifies at least as well as its receiver does unstitched."""
     return series(cells, "accuracy") >= series(cells, "unstitched")
 
@@ -142,8 +142,8 @@ def finding(
     detectors: Iterable[str],
 ) -> list[str]:
     """What was found, a paragraph each: verdicts, what they were found beside, what follows from them."""
-    reached = chosen(cells, reaches(cells))
-    return [_judged(judged), _counts(cells, home), *_besides(reached, ranks, indices, detectors), _meaning(reached)]
+    good = chosen(cells, as_good(cells))
+    return [_judged(judged), _counts(cells, home), *_besides(good, ranks, indices, detectors), _meaning(good)]
 
 
 def _judged(judged: DataFrame) -> str:
@@ -152,12 +152,18 @@ def _judged(judged: DataFrame) -> str:
 
 
 def _judged_by(receiver: str, objective: str, rows: DataFrame) -> str:
-    verdicts = series(rows, "verdict").tolist()
-    counts = [f"{verdicts.count(name)} {name}" for name in MEANINGS if name in verdicts]
-    empty = {name for names in series(where(rows, verdict=UNINFORMATIVE), "as_well") for name in names.split()}
+    others = chosen(rows, series(rows, "sender") != receiver)
+    own = chosen(rows, series(rows, "sender") == receiver)
+    empty = {name for names in series(where(others, verdict=UNINFORMATIVE), "as_well") for name in names.split()}
     told = " or ".join(said for name, said in _EMPTY.items() if name in empty)
-    text = f"By the {objective} objective, of {len(rows)} stitches into {receiver}: {', '.join(counts)}."
-    return f"{text} Where they are uninformative, {told} reaches the receiver’s accuracy as well." if told else text
+    text = f"By the {objective} objective, of {len(others)} stitches of other models into {receiver}: {_tally(others)}."
+    text += f" Where they are uninformative, {told} reaches the receiver’s accuracy as well." if told else ""
+    return text if own.empty else f"{text} Of its own {len(own)}, a control: {_tally(own)}."
+
+
+def _tally(rows: DataFrame) -> str:
+    verdicts = series(rows, "verdict").tolist()
+    return ", ".join(f"{verdicts.count(name)} {name}" for name in MEANINGS if name in verdicts) or "none"
 
 
 _EMPTY = {"noise": "clustered noise", "random": "an untrained sender", "probe": "a linear probe of the sender alone"}
@@ -179,14 +185,12 @@ def _by(cells: DataFrame, key: str) -> str:
 
 
 def _of(cells: DataFrame) -> str:
-    return f"{sum(reaches(cells))} of {len(cells)}"
+    return f"{sum(as_good(cells))} of {len(cells)}"
 
 
-def _besides(
-    reached: DataFrame, ranks: Iterable[str], indices: Iterable[str], detectors: Iterable[str]
-) -> Iterator[str]:
-    """How far apart sender and receiver are in the cells that reach the receiver's accuracy."""
-    others = chosen(reached, reached["sender"] != reached["receiver"])
+def _besides(good: DataFrame, ranks: Iterable[str], indices: Iterable[str], detectors: Iterable[str]) -> Iterator[str]:
+    """How far apart sender and receiver are in the cells that are as good as the receiver."""
+    others = chosen(good, good["sender"] != good["receiver"])
     if others.empty:
         return
     said = [
@@ -214,11 +218,11 @@ def _range(values: Series) -> str:
     return f"{values.min():.2f} to {values.max():.2f} ({values.median():.2f})"
 
 
-def _meaning(reached: DataFrame) -> str:
-    if reached.empty:
-        return "No cell reaches its receiver’s accuracy. That may be the representations or the stitch that was sought."
+def _meaning(good: DataFrame) -> str:
+    if good.empty:
+        return "No cell is as good as its receiver. That may be the representations or the stitch that was sought."
     return (
-        "A cell that reaches its receiver’s accuracy shows that a map of the given kind can turn what the sender "
+        "A cell that is as good as its receiver shows that a map of the given kind can turn what the sender "
         "gives into what the receiver’s tail sorts into the right classes. It does not show that the two networks "
         "use or carry the same information: the stitch was fitted on labelled or paired samples of this very data. "
         "Read it beside the ranks, the similarities, and the senders that are known to rely on something else."

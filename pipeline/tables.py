@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas
 from pandas import DataFrame
@@ -14,11 +14,19 @@ NETWORK = ["model", "seed", "data", "measure", "value"]
 PAIR = ["data", "model", "seed", "cut", "other_model", "other_seed", "other_cut", "measure", "value"]
 TRUST = ["receiver", "seed", "cut", "detector", "measure", "value"]
 TRIAL = ["trial", "data", "index", "part", "of", "measure", "value"]
-BARS = ["sender", "receiver", "seed", "objective", "sender_cut", "receiver_cut"]
-BARS += ["detector", "low", "high", "own", "stitched"]
+HEIGHTS = ["detector", "low", "high", "own", "stitched"]
+BARS = ["sender", "receiver", "seed", "objective", "sender_cut", "receiver_cut", *HEIGHTS]
 CURVE = ["epoch", "rate", "loss"]
 _NUMBERS = {"seed": int, "other_seed": int, "epoch": int, "rate": float, "loss": float, "value": float}
 _NUMBERS |= {"low": float, "high": float, "own": int, "stitched": int}
+
+
+class Layer(NamedTuple):
+    """What a similarity is of, as its rows name it."""
+
+    model: str
+    seed: int
+    cut: str
 
 
 def read_rows(path: Path, columns: list[str]) -> DataFrame:

@@ -67,20 +67,25 @@ _NUMBERS = ["accuracy", "of_baseline", "difference", "low", "high"]
 
 
 def _against(cells: DataFrame, baseline: str, rules: Verdicts) -> Iterator[dict[str, Any]]:
-    """Cells into one cut by one objective share their spread, where there are too few seeds for each its own."""
+    """Cells into one cut by one objective share their spread, where there are too few seeds for each its own.
+
+    They share it between angles: shares spread less towards 0 and 1, their angles alike everywhere.
+    """
     there = chosen(cells, series(cells, baseline).notna())
     for _, block in groups(there, "receiver", "receiver_cut", "objective"):
         rows = dict(groups(block, *PAIR))
-        over = {pair: _values(found, "accuracy") - _values(found, baseline) for pair, found in rows.items()}
-        shared = sum(float(((each - each.mean()) ** 2).sum()) for each in over.values())
-        freedom = sum(len(each) - 1 for each in over.values())
-        for pair, each in over.items():
+        turned = {pair: _angles(found, "accuracy") - _angles(found, baseline) for pair, found in rows.items()}
+        shared = sum(float(((each - each.mean()) ** 2).sum()) for each in turned.values())
+        freedom = sum(len(each) - 1 for each in turned.values())
+        for pair, angles in turned.items():
             one, other = _values(rows[pair], "accuracy"), _values(rows[pair], baseline)
+            each = one - other
             if len(each) == 1:
                 counts = _values(rows[pair], "samples")[0], _values(rows[pair], _samples(baseline, cells))[0]
                 low, high = newcombe(float(one[0]), float(counts[0]), float(other[0]), float(counts[1]), rules)
             elif len(each) < OWN_SPREAD:
-                low, high = _student(each, shared / freedom, freedom, rules)
+                ends = _student(angles, shared / freedom, freedom, rules)
+                low, high = _between_shares(float(_angles(rows[pair], baseline).mean()), ends, float(each.mean()))
             else:
                 low, high = _student(each, float(each.var(ddof=1)), len(each) - 1, rules)
             numbers = [one.mean(), other.mean(), each.mean(), low, high]
@@ -101,6 +106,17 @@ def _samples(baseline: str, cells: DataFrame) -> str:
 
 def _values(rows: DataFrame, column: str) -> np.ndarray:
     return series(rows, column).to_numpy(np.float64)
+
+
+def _angles(rows: DataFrame, column: str) -> np.ndarray:
+    """Of shares, on the scale where what is drawn spreads alike whatever its share (Bartlett 1936)."""
+    return np.arcsin(np.sqrt(_values(rows, column)))
+
+
+def _between_shares(baseline: float, ends: tuple[float, float], difference: float) -> tuple[float, float]:
+    """The ends of an interval of angles from `baseline` as differences of shares, with the mean one between them."""
+    low, high = (math.sin(min(max(baseline + end, 0), math.pi / 2)) ** 2 - math.sin(baseline) ** 2 for end in ends)
+    return min(low, difference), max(high, difference)
 
 
 def _student(values: np.ndarray, variance: float, freedom: int, rules: Verdicts) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, final, runtime_checkable
 
 import numpy as np
 
@@ -67,3 +67,22 @@ class Dataset(ABC):
     def downloads(self) -> bool:
         """Whether `load` fetches what is missing, where there is a network."""
         return False
+
+
+@dataclass(frozen=True)
+class Derived(Dataset):
+    """Made of the images of another dataset: its classes, its files, its downloads."""
+
+    source: Dataset
+
+    @final
+    def classes(self, root: Path) -> tuple[str, ...]:
+        return self.source.classes(root)
+
+    @final
+    def missing(self, root: Path) -> Iterable[str]:
+        return self.source.missing(root)
+
+    @final
+    def downloads(self) -> bool:
+        return self.source.downloads()

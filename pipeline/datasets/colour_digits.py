@@ -1,7 +1,6 @@
 """Colour MNIST as Smith, Mannering and Marcu (2025, app. A) made it, after Bahng et al. (2020)."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from pipeline.arrays import Labels
-from pipeline.datasets.base import Dataset, Labelled, Normalisation, Split
+from pipeline.datasets.base import Derived, Labelled, Normalisation, Split
 from pipeline.errors import DataError
 from pipeline.randomness import generator
 
@@ -42,7 +41,7 @@ Backgrounds = UInt8[np.ndarray, "N 3"]
 
 @final
 @dataclass(frozen=True)
-class ColourDigits(Dataset):
+class ColourDigits(Derived):
     """Digits on coloured grounds; the scheme says what of colour and shape goes with the label.
 
     correlated: colour and digit both; digit: the digit, on any colour; colour: the colour, under any
@@ -50,7 +49,6 @@ class ColourDigits(Dataset):
     correlated and colour_only, under the normalisation of the coloured ones.
     """
 
-    source: Dataset
     scheme: Scheme
 
     def __post_init__(self) -> None:
@@ -68,9 +66,6 @@ class ColourDigits(Dataset):
         labels = colours if self.scheme == "colour" else source.labels
         return Labelled(pixels, labels, tuple(f"{self.scheme}/{name}" for name in source.ids))
 
-    def classes(self, root: Path) -> tuple[str, ...]:
-        return self.source.classes(root)  # a colour goes by the digit that it stands for
-
     def normalisation(self) -> Normalisation:
         if self.scheme != "bw":
             return Normalisation(mean=(0.5,) * 3, std=(0.5,) * 3)
@@ -79,12 +74,6 @@ class ColourDigits(Dataset):
 
     def shape(self) -> tuple[int, int, int]:
         return (3, *self.source.shape()[1:])
-
-    def missing(self, root: Path) -> Iterable[str]:
-        return self.source.missing(root)
-
-    def downloads(self) -> bool:
-        return self.source.downloads()
 
     def _draw(self, ink: Ink, backgrounds: Backgrounds, rng: np.random.Generator) -> Coloured:
         if self.scheme == "bw":

@@ -1,18 +1,17 @@
 """Any dataset with labels that say nothing of the images, so that it is known what networks cannot have learnt."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
 from pipeline.arrays import Labels
-from pipeline.datasets.base import Dataset, Labelled, Normalisation, Split
+from pipeline.datasets.base import Derived, Labelled, Normalisation, Split
 from pipeline.randomness import generator
 
 
 @final
 @dataclass(frozen=True)
-class NoisyLabels(Dataset):
+class NoisyLabels(Derived):
     """The images of another dataset; a share of the training labels, drawn at random, is drawn anew from all classes.
 
     As Zhang et al. (2017) corrupt labels, and Bansal et al. (2021) for their label noise: of those drawn anew, one in
@@ -20,7 +19,6 @@ class NoisyLabels(Dataset):
     learnt of the classes and not by heart.
     """
 
-    source: Dataset
     share: float
 
     def __post_init__(self) -> None:
@@ -39,17 +37,8 @@ class NoisyLabels(Dataset):
         noisy[drawn] = random.integers(classes, size=len(drawn))
         return noisy
 
-    def classes(self, root: Path) -> tuple[str, ...]:
-        return self.source.classes(root)
-
     def normalisation(self) -> Normalisation:
         return self.source.normalisation()
 
     def shape(self) -> tuple[int, int, int]:
         return self.source.shape()
-
-    def missing(self, root: Path) -> Iterable[str]:
-        return self.source.missing(root)
-
-    def downloads(self) -> bool:
-        return self.source.downloads()

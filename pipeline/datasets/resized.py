@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.nn.functional import interpolate
 
-from pipeline.datasets.base import Dataset, Labelled, Normalisation, Pixels, Split
+from pipeline.datasets.base import Derived, Labelled, Normalisation, Pixels, Split
 
 LUMA = (0.299, 0.587, 0.114)  # of red, green and blue (ITU-R BT.601), as Pillow turns colour into grey
 BLOCK = 1024  # images at once
@@ -17,10 +17,9 @@ BLOCK = 1024  # images at once
 
 @final
 @dataclass(frozen=True)
-class Resized(Dataset):
+class Resized(Derived):
     """The images of another dataset, bilinear with antialiasing, in one channel (grey) or in three."""
 
-    source: Dataset
     size: int
     channels: int
 
@@ -45,9 +44,6 @@ class Resized(Dataset):
             images = interpolate(images, size=(self.size, self.size), mode="bilinear", antialias=True)
             yield images.round().clamp(0, 255).to(torch.uint8).expand(-1, self.channels, -1, -1).numpy()
 
-    def classes(self, root: Path) -> tuple[str, ...]:
-        return self.source.classes(root)
-
     def normalisation(self) -> Normalisation:
         """That of the source; the mean over channels where they become one."""
         own = self.source.normalisation()
@@ -58,9 +54,3 @@ class Resized(Dataset):
 
     def shape(self) -> tuple[int, int, int]:
         return self.channels, self.size, self.size
-
-    def missing(self, root: Path) -> Iterable[str]:
-        return self.source.missing(root)
-
-    def downloads(self) -> bool:
-        return self.source.downloads()

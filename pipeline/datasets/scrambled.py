@@ -1,26 +1,24 @@
 """Another dataset's own images with their pixels, or patches, out of place."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
 import numpy as np
 
-from pipeline.datasets.base import Dataset, Labelled, Normalisation, Split
+from pipeline.datasets.base import Derived, Labelled, Normalisation, Split
 from pipeline.datasets.drawn import Drawn
 from pipeline.randomness import generator
 
 
 @final
 @dataclass(frozen=True)
-class Scrambled(Dataset):
+class Scrambled(Derived):
     """Each image cut into square patches that change places, in an order of its own and never the one they had.
 
     A patch keeps its inside and all its channels; with `patch: 1` only an image's colours are left.
     """
 
-    source: Dataset
     patch: int  # side, in pixels
 
     def __post_init__(self) -> None:
@@ -40,20 +38,11 @@ class Scrambled(Dataset):
         ids = tuple(f"scrambled{self.patch}/{name}" for name in source.ids)
         return Labelled(Drawn(source.pixels.shape, image), source.labels, ids)
 
-    def classes(self, root: Path) -> tuple[str, ...]:
-        return self.source.classes(root)
-
     def normalisation(self) -> Normalisation:
         return self.source.normalisation()
 
     def shape(self) -> tuple[int, int, int]:
         return self.source.shape()
-
-    def missing(self, root: Path) -> Iterable[str]:
-        return self.source.missing(root)
-
-    def downloads(self) -> bool:
-        return self.source.downloads()
 
 
 def scrambled(image: np.ndarray, patch: int, rng: np.random.Generator) -> np.ndarray:

@@ -7,34 +7,28 @@ from pandas import DataFrame
 
 from pipeline.figures.base import Evidence
 from pipeline.randomness import generator
+from pipeline.tables import BARS, CELL, CURVE, NETWORK, PAIR, TRIAL, TRUST
 
 MODELS = ("correlated", "digit", "colour", "colour_only", "bw")
 CUTS = ("conv1", "layer1", "layer2", "layer3", "layer4")
 SEEDS = (0, 1)
-_KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective", "measure", "value"]
-_NETWORK = ["model", "seed", "data", "measure", "value"]
-_TRUST = ["receiver", "seed", "cut", "detector", "measure", "value"]
-_BARS = ["sender", "receiver", "seed", "objective", "sender_cut", "receiver_cut", "detector", "low", "high", "own"]
-_BARS += ["stitched"]
-_TRIAL = ["trial", "data", "index", "part", "of", "measure", "value"]
-_CURVE = ["model", "seed", "epoch", "rate", "loss"]
-_PAIR = ["data", "model", "seed", "cut", "other_model", "other_seed", "other_cut", "measure", "value"]
+_CURVE = ["model", "seed", *CURVE]
 
 
 def example_evidence() -> Evidence:
     """Rows as a study of five models, two seeds and five cuts would have them; always the same."""
     chance = generator(0, "example")
     return Evidence(
-        cells=DataFrame(_cells(chance), columns=_KEYS),
-        audits=DataFrame(_audits(chance), columns=_KEYS),
-        controls=DataFrame(_controls(), columns=_KEYS),
-        control_audits=DataFrame([], columns=_KEYS),
-        bars=DataFrame(_bars(chance), columns=_BARS),
-        networks=DataFrame(_networks(chance), columns=_NETWORK),
+        cells=DataFrame(_cells(chance), columns=CELL),
+        audits=DataFrame(_audits(chance), columns=CELL),
+        controls=DataFrame(_controls(), columns=CELL),
+        control_audits=DataFrame([], columns=CELL),
+        bars=DataFrame(_bars(chance), columns=BARS),
+        networks=DataFrame(_networks(chance), columns=NETWORK),
         curves=DataFrame(_curves(chance), columns=_CURVE),
-        similarity=DataFrame(_similarity(chance), columns=_PAIR),
-        detectors=DataFrame(_detectors(chance), columns=_TRUST),
-        trials=DataFrame(_trials(), columns=_TRIAL),
+        similarity=DataFrame(_similarity(chance), columns=PAIR),
+        detectors=DataFrame(_detectors(chance), columns=TRUST),
+        trials=DataFrame(_trials(), columns=TRIAL),
         cuts={model: list(CUTS) for model in MODELS},
         swatches={model: _images(chance, 1 if model == "bw" else 3) for model in MODELS},
         originals=_pictures(chance, 3),

@@ -4,7 +4,7 @@ from typing import final
 
 import numpy as np
 
-from pipeline.factors import Factor, Room, inner
+from pipeline.factors import mean_correlation
 from pipeline.layers import Layers, by_factors, factored
 from pipeline.similarity.base import LINEAR, Facts, Index
 from pipeline.views import Of
@@ -24,8 +24,4 @@ class MeanCCA(Index):
         return Facts(True, (0.0, 1.0), True, LINEAR)
 
     def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        return by_factors(layers, self.of, orders, factored, _mean, symmetric=True)
-
-
-def _mean(x: Factor, y: Factor, room: Room) -> float:
-    return float(np.linalg.svd(inner(x.basis, y.basis, room), compute_uv=False).mean())
+        return by_factors(layers, self.of, orders, factored, mean_correlation, symmetric=True)

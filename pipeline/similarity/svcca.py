@@ -4,7 +4,7 @@ from typing import final
 
 import numpy as np
 
-from pipeline.factors import Factor, Room, inner
+from pipeline.factors import Factor, mean_correlation
 from pipeline.layers import Layers, Seen, by_factors, factored
 from pipeline.similarity.base import LINEAR, RIGID, Facts, Index
 from pipeline.views import Of
@@ -29,11 +29,7 @@ class SVCCA(Index):
         return Facts(True, (0.0, 1.0), True, LINEAR if self.variance == 1 else RIGID)
 
     def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        return by_factors(layers, self.of, orders, self._leading, _mean, symmetric=True)
+        return by_factors(layers, self.of, orders, self._leading, mean_correlation, symmetric=True)
 
     def _leading(self, seen: Seen) -> Factor:
         return factored(seen).leading(self.variance)
-
-
-def _mean(x: Factor, y: Factor, room: Room) -> float:
-    return float(np.linalg.svd(inner(x.basis, y.basis, room), compute_uv=False).mean())

@@ -31,9 +31,10 @@ from pipeline.spectra import spectrum
 from pipeline.stages.cells import KEYS, Cell, csv, kept, own_activations, receiving, receiving_store
 from pipeline.stages.gathering import gathering
 from pipeline.stages.grid import cells
-from pipeline.stages.judging import BARS, Judged, Judges, bars, measures
+from pipeline.stages.judging import Judged, Judges, bars, measures
 from pipeline.stages.making import Parts, loaded
 from pipeline.stages.passing import through
+from pipeline.tables import HEIGHTS
 from pipeline.weights import save_tensors
 
 
@@ -71,7 +72,7 @@ def write(audits: Iterable[Audit], options: Detection, folder: Path, numbers: st
         place = f"{cell.sender}--{cell.objective}--{cell.sender_cut}--{cell.receiver_cut}"
         spectra |= {f"{place}--{of}spectrum": torch.from_numpy(values.copy()) for of, values in found.items()}
     write_text(folder / numbers, csv(rows))
-    write_text(folder / "bars.csv", pandas.DataFrame(heights, columns=[*KEYS, *BARS]).to_csv(index=False))
+    write_text(folder / "bars.csv", pandas.DataFrame(heights, columns=[*KEYS, *HEIGHTS]).to_csv(index=False))
     save_tensors(spectra, folder / "spectra.safetensors")
 
 

@@ -16,10 +16,11 @@ from pipeline.detectors import DETECTORS
 from pipeline.detectors.base import Detector
 from pipeline.errors import DataError, ParamsError, PipelineError, choices
 from pipeline.figures import FIGURES
+from pipeline.loading import problems
 from pipeline.models import ARCHITECTURES
 from pipeline.objectives import OBJECTIVES
 from pipeline.objectives.base import Objective
-from pipeline.params import Params, problems
+from pipeline.params import Params
 from pipeline.ranks import RANKS
 from pipeline.registry import Table, build, build_kind, lookup
 from pipeline.similarity import INDICES

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas
@@ -21,15 +21,10 @@ from pipeline.relations import FewSamplesError
 from pipeline.similarity import INDICES
 from pipeline.similarity.base import Index
 from pipeline.store import Store, open_store
+from pipeline.tables import Layer
 from pipeline.tidying import tidy
 from pipeline.uncertainty import against_chance, groups, jackknife_error
 from pipeline.views import LayerError
-
-
-class Layer(NamedTuple):
-    model: str
-    seed: int
-    cut: str
 
 
 def run(params: Params, name: str) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from pipeline import paths
 from pipeline.datasets import DATASETS
 from pipeline.errors import ParamsError, choices
+from pipeline.loading import load_params
 from pipeline.models import ARCHITECTURES
-from pipeline.params import load_params
 from pipeline.registry import build_kind
 
 SAMPLES = 1000  # that the column of bytes is for

@@ -11,8 +11,8 @@ from pipeline.detectors.base import Fitted
 from pipeline.params import Detection, Params
 from pipeline.separation import Scores, auprc, auroc, auroc_interval, fpr_at
 from pipeline.stages.detecting import Watch
+from pipeline.tables import HEIGHTS
 
-BARS = ["detector", "low", "high", "own", "stitched"]
 _BINS = 32
 _DRAWN = 0  # the seed of resamples: the same for all, so that they differ by their scores alone
 
@@ -67,4 +67,4 @@ def bars(judged: Judged) -> Iterator[dict[str, Any]]:
     edges[[0, -1]] = low, high  # which rounding may have moved past the lowest or highest score
     counts = [np.histogram(side, edges)[0] for side in (own, stitched)]
     for place in zip(edges, edges[1:], *counts, strict=False):
-        yield dict(zip(BARS, (name, *map(float, place[:2]), *map(int, place[2:])), strict=True))
+        yield dict(zip(HEIGHTS, (name, *map(float, place[:2]), *map(int, place[2:])), strict=True))

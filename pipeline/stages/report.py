@@ -53,7 +53,7 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
         "audits": evidence.audits,
         "control_audits": evidence.control_audits,
         "detectors": evidence.detectors,
-        "similarity": evidence.similarity,
+        "similarity": wide(evidence.similarity, LAYERS),
         "similarity_over_seeds": over_seeds(evidence.similarity),
         **({"trials": evidence.trials} if params.trials else {}),
     }
@@ -117,7 +117,6 @@ def _contents(
     own = {name: model.dataset for name, model in params.models.items()}
     networks = network_table(evidence.networks, own, evidence.data)
     rows = {"cells": cells, "comparisons": held, "verdicts": judged, "networks": networks}
-    rows["similarity"] = wide(evidence.similarity, LAYERS)
     return Contents(
         study=params.study,
         finding=finding(cells, evidence.home, judged, params.ranks, params.similarity, params.detectors),

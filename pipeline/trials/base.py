@@ -10,17 +10,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from pipeline.randomness import generator
+from pipeline.tables import Layer
 
 DIGITS = 9  # to which similarities are told apart: what is nearer is equal but for rounding
 TIED = 10**-DIGITS
 ALL = "all"  # of a finding: over all cuts or networks
 ENOUGH = 3  # units from which on there is an interval
-
-
-class Layer(NamedTuple):
-    model: str
-    seed: int
-    cut: str
 
 
 Network = tuple[str, int]  # model and seed

@@ -8,7 +8,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from pipeline import paths
-from pipeline.params import Params, typed_params
+from pipeline.loading import typed_params
+from pipeline.params import Params
 from pipeline.separation import auroc
 from pipeline.stages import audit, dataset, detect, extract, plan, train
 from pipeline.stages import cells as stage_cells

@@ -9,7 +9,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from pipeline import paths
-from pipeline.params import Params, typed_params
+from pipeline.loading import typed_params
+from pipeline.params import Params
 from pipeline.stages import audit, compare, control, dataset, detect, extract, plan, report, stitch, train
 from pipeline.stages import cells as stage_cells
 

@@ -10,7 +10,8 @@ from ruamel.yaml import YAML
 
 from pipeline import paths
 from pipeline.arrays import PAINTED
-from pipeline.params import Params, typed_params
+from pipeline.loading import typed_params
+from pipeline.params import Params
 from pipeline.stages import cells as stage_cells
 from pipeline.stages import dataset, extract, plan, stitch, train
 

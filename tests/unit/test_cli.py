@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from pipeline.cli import main
 from pipeline.errors import ParamsError
-from pipeline.params import load_params
+from pipeline.loading import load_params
 from pipeline.stages.study import TOP, new
 
 

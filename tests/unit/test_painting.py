@@ -16,8 +16,9 @@ from ruamel.yaml import YAML
 from pipeline import paths
 from pipeline.arrays import PAINTED
 from pipeline.errors import ParamsError
+from pipeline.loading import typed_params
 from pipeline.objectives.assignment import assigned
-from pipeline.params import Params, typed_params
+from pipeline.params import Params
 from pipeline.prepared import read_prepared
 from pipeline.stages import (
     audit,

@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from pipeline.cli import main
 from pipeline.errors import ParamsError
-from pipeline.params import load_params, typed_params
+from pipeline.loading import load_params, typed_params
 
 TOP = Path(__file__).resolve().parents[2]
 TINY: dict[str, Any] = YAML(typ="safe").load(TOP / "studies/tiny/params.yaml")

@@ -15,7 +15,8 @@ from pipeline.errors import DataError, ParamsError
 from pipeline.figures.base import Evidence
 from pipeline.figures.example import CUTS, MODELS, SEEDS, example_evidence
 from pipeline.figures.tables import chosen, where
-from pipeline.params import Params, typed_params
+from pipeline.loading import typed_params
+from pipeline.params import Params
 from pipeline.stages.report import put, run, tidy_inputs
 from pipeline.verdicts import MEANINGS
 

@@ -20,9 +20,10 @@ from pipeline import paths
 from pipeline.arrays import Held
 from pipeline.errors import DataError, ParamsError, ResourceError, StoreError
 from pipeline.figures.tables import where
+from pipeline.loading import typed_params
 from pipeline.networks import accuracy, answers, read_network
 from pipeline.norms import statistics
-from pipeline.params import Params, typed_params
+from pipeline.params import Params
 from pipeline.prepared import read_prepared
 from pipeline.ranks.numerical import Numerical
 from pipeline.similarity.linear_cka import LinearCKA

@@ -10,7 +10,7 @@ from pipeline.figures.example import MODELS, example_evidence
 from pipeline.figures.tables import distinct, groups, series, summarised, where
 from pipeline.params import Verdicts
 from pipeline.similarities import spread
-from pipeline.summary import KEYS, accuracy_plot, cell_table, finding, metrics, network_table, reaches
+from pipeline.summary import KEYS, accuracy_plot, as_good, cell_table, finding, metrics, network_table
 from pipeline.tables import BARS, TRUST
 from pipeline.verdicts import comparisons, verdicts
 
@@ -127,10 +127,10 @@ def test_other_measures_of_a_cell_are_kept():
     assert list(cells_of(replace(given, cells=cells))["loss"]) == [0.3]
 
 
-def test_an_accuracy_equal_to_the_receivers_reaches_it():
+def test_an_accuracy_equal_to_the_receivers_is_as_good():
     table = cells_of(evidence({"below": 0.8999, "equal": 0.9, "above": 0.9001}))
 
-    assert list(reaches(table)) == [False, True, True]
+    assert list(as_good(table)) == [False, True, True]
 
 
 def test_the_finding_counts_cells_and_names_the_control():
@@ -157,7 +157,7 @@ def test_where_only_the_control_works_nothing_is_said_of_other_networks():
 def test_where_nothing_works_the_stitch_may_be_why():
     _, last = finding_of(evidence({"s": 0.5}))
 
-    assert last.startswith("No cell reaches its receiver’s accuracy.")
+    assert last.startswith("No cell is as good as its receiver.")
 
 
 @pytest.mark.parametrize("accuracies", [{"s": 1.0}, {"s": 0.0}, {"s": 0.95, "r": 0.95}])

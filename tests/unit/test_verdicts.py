@@ -51,14 +51,49 @@ def test_few_seeds_share_the_spread_of_the_cells_into_one_cut() -> None:
         {**HERE, "sender": sender, "seed": i, "samples": 9, "labelled": 1.0, "accuracy": value, "unstitched": 0.9}
         for sender, values in pairs.items() for i, value in enumerate(values)
     ]  # fmt: skip
-    other = [{**row, "receiver_cut": "b", "accuracy": row["accuracy"] * (row["seed"] + 1)} for row in rows]
+    other = [{**row, "receiver_cut": "b", "accuracy": row["accuracy"] / (row["seed"] + 1)} for row in rows]
 
     held = comparisons(DataFrame(rows + other), RULES).query("receiver_cut == 'a'")
 
-    variance = sum(np.var(values, ddof=1) for values in pairs.values()) / 3
-    half = stats.t.ppf(0.975, 3) * np.sqrt(variance / 2)
-    assert held["high"].to_numpy() - held["difference"].to_numpy() == pytest.approx([half] * 3)
+    turned = {sender: np.arcsin(np.sqrt(values)) for sender, values in pairs.items()}
+    half = stats.t.ppf(0.975, 3) * np.sqrt(sum(np.var(each, ddof=1) for each in turned.values()) / 3 / 2)
+    means = np.array([each.mean() for each in turned.values()])
+    assert held["high"].to_numpy() == pytest.approx(np.sin(means + half) ** 2 - 0.9)
+    assert held["low"].to_numpy() == pytest.approx(np.sin(means - half) ** 2 - 0.9)
     assert list(held["difference"]) == pytest.approx([0.01, -0.085, -0.2])
+
+
+SHARES = st.lists(st.tuples(*4 * [st.floats(0, 1)]), min_size=1, max_size=4)
+
+
+@given(senders=SHARES)
+def test_an_interval_holds_the_mean_difference_and_nothing_that_no_accuracy_can_reach(
+    senders: list[tuple[float, ...]],
+) -> None:
+    rows = [
+        {**HERE, "sender": str(k), "seed": i, "samples": 9, "labelled": 1.0, "accuracy": a, "unstitched": b}
+        for k, (one, two, base, other) in enumerate(senders) for i, (a, b) in enumerate([(one, base), (two, other)])
+    ]  # fmt: skip
+
+    held = comparisons(DataFrame(rows), RULES)
+
+    low, difference, high = (held[name].to_numpy() for name in ("low", "difference", "high"))
+    assert np.all(low <= difference)
+    assert np.all(difference <= high)
+    assert -1 - 1e-12 <= low.min() <= high.max() <= 1 + 1e-12
+
+
+def test_a_spread_that_all_share_leaves_a_stitch_near_the_ceiling_there() -> None:
+    """One sender's accuracy is chance and swings by 20 points; the other's equals the baseline's in both seeds."""
+    rows = [
+        {**HERE, "sender": sender, "seed": i, "samples": 9, "labelled": 1.0, "accuracy": value, "unstitched": 0.98}
+        for sender, values in {"sure": (0.98, 0.98), "lost": (0.1, 0.3)}.items() for i, value in enumerate(values)
+    ]  # fmt: skip
+
+    sure, lost = comparisons(DataFrame(rows), RULES).to_dict("records")
+
+    assert sure["high"] <= 0.02 + 1e-12
+    assert lost["low"] >= -0.98 - 1e-12
 
 
 @given(low=st.floats(-1, 1), width=st.floats(0, 1), margin=st.floats(0, 0.2))
