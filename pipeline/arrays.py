@@ -1,7 +1,7 @@
 """Names for arrays. Axes: N images, C H W channels and places, T tokens, D E features, K classes."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int64, Shaped, UInt8
@@ -14,6 +14,14 @@ Shape = tuple[int, ...]
 Json = dict[str, Any]
 
 PAINTED = 16  # test images of which cells keep what they paint, where they paint
+
+
+class Layer(NamedTuple):
+    """What a similarity is of."""
+
+    model: str
+    seed: int
+    cut: str
 
 
 @runtime_checkable

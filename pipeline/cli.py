@@ -17,9 +17,6 @@ from pipeline.loading import load_params, read_yaml, typed_params
 from pipeline.params import Params
 
 BAD_INPUT = 2
-STAGES = (
-    "dataset", "plan", "train", "extract", "stitch", "detect", "control", "audit", "compare", "trial", "report"
-)  # fmt: skip
 
 
 class _Commands(click.Group):
@@ -152,8 +149,7 @@ def report() -> None:
 @click.option("--record", is_flag=True, help="Then list each stage's code, for DVC to depend on.")
 def check(record: bool) -> None:
     """Find all that is wrong with the study in this folder, in seconds."""
-    from pipeline.atomic import write_text
-    from pipeline.imports import listing
+    from pipeline.stages import listing
     from pipeline.stages.check import check as problems_of
 
     found = problems_of(_params_without_names_checked())
@@ -163,8 +159,7 @@ def check(record: bool) -> None:
         raise SystemExit(BAD_INPUT)
     click.echo("nothing wrong found")
     if record:
-        for stage in STAGES:
-            write_text(paths.code(stage), listing(f"pipeline.stages.{stage}"))
+        listing.run()
 
 
 @main.command()

@@ -15,13 +15,13 @@ from pipeline.errors import DataError
 from pipeline.figures.base import SWATCH_CLASSES, SWATCHES, Evidence, Place
 from pipeline.figures.tables import distinct, where
 from pipeline.params import Params
-from pipeline.tables import BARS, CELL, CURVE, NETWORK, PAIR, TRIAL, TRUST, read_rows
+from pipeline.tables import BARS, CELL, CURVE, NETWORK, SIMILARITY, TRIAL, TRUST, read_rows
 
 
 def read_evidence(params: Params) -> Evidence:
     pairs = list(product(params.senders, params.receivers, params.seeds))
     receivers = product(params.receivers, params.seeds)
-    similarity = _all(PAIR, map(paths.comparison, params.similarity))
+    similarity = _all(SIMILARITY, map(paths.comparison, params.similarity))
     cells = _all(CELL, (paths.cells(*pair) for pair in pairs))
     paintings = dict(_paintings(params, cells))
     return Evidence(

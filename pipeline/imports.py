@@ -16,23 +16,20 @@ PACKAGE = Path(__file__).parent
 
 def closure(*modules: str) -> frozenset[Path]:
     """The package's files that the named modules import, at their top or within, and their own."""
-    found: set[Path] = set()
-    waiting = [_file(module) for module in modules]
-    while waiting:
-        path = waiting.pop()
-        if path is not None and path not in found:
-            found.add(path)
-            waiting.extend(_file(name) for name in _imported(path))
-    return frozenset(found)
+    return _followed(_file(module) for module in modules)
 
 
 def listing(module: str) -> str:
-    """A line for each file of the module's closure, with the digest of its contents.
+    """A line for each file that the module runs, with the SHA-256 of its contents.
 
-    A family's table decides nothing by itself, and is left out: a line more must not undo finished work.
+    That is its closure, and what the variants of the families whose tables it imports do import in turn. The variants
+    themselves are dependencies of their own, and tables decide nothing: a line more must not undo finished work.
     """
-    files = (path for path in closure(module) if not _is_table(path))
-    lines = sorted(f"{path.relative_to(PACKAGE.parent)} {file_digest(path)}" for path in files)
+    own = closure(module)
+    families = {path.parent for path in own if _is_table(path)}
+    variants = _followed(path for family in families for path in family.glob("*.py"))
+    files = own | {path for path in variants if path.parent not in families}
+    lines = sorted(f"{path.relative_to(PACKAGE.parent)} {file_digest(path)}" for path in files if not _is_init(path))
     return "\n".join([*lines, ""])
 
 
@@ -41,11 +38,26 @@ def code_digest(paths: Iterable[Path]) -> str:
 
     Tables of families are not counted either.
     """
-    return digest(*sorted((path.name, path.read_text()) for path in paths if not _is_table(path)))
+    return digest(*sorted((path.name, path.read_text()) for path in paths if not _is_init(path)))
+
+
+def _is_init(path: Path) -> bool:
+    return path.name == "__init__.py" and PACKAGE in path.parents
 
 
 def _is_table(path: Path) -> bool:
-    return path.name == "__init__.py" and PACKAGE in path.parents
+    return _is_init(path) and path.parent not in (PACKAGE, PACKAGE / "stages")
+
+
+def _followed(files: Iterable[Path | None]) -> frozenset[Path]:
+    found: set[Path] = set()
+    waiting = list(files)
+    while waiting:
+        path = waiting.pop()
+        if path is not None and path not in found:
+            found.add(path)
+            waiting.extend(_file(name) for name in _imported(path))
+    return frozenset(found)
 
 
 def _file(module: str) -> Path | None:

@@ -52,6 +52,8 @@ class Contents:
     networks: Table
     detectors: Table
     trials: Table
+    claims: Table
+    published: Table
     seeds: str
     stages: Table
     versions: Table  # empty where nothing was run on this machine

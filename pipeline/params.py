@@ -196,6 +196,40 @@ class Verdicts:
 
 
 @dataclass(frozen=True)
+class Published:
+    """Numbers of a paper that are set beside what was measured."""
+
+    paper: str  # a file of the folder published, at the repository's top
+    places: tuple[str, ...]  # the paper's tables and figures whose numbers these are
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper, and which numbers would bear it out."""
+
+    says: str
+    place: str  # where the paper says it
+    of: Literal["cells", "networks", "trials", "similarity"]
+    where: Options  # values of their columns, one or a list each
+    than: Options | None  # as `where`: the claim is then of the difference between both
+    measure: str  # a column
+    take: Literal["least", "mean", "greatest"]  # of means over seeds
+    above: float | None  # what that should exceed
+    below: float | None  # or fall short of
+
+    def __post_init__(self) -> None:
+        one = (self.above is None) != (self.below is None)
+        _require(one, "above: is given with below, or neither is; one of them should be a number and the other null")
+
+    def bears_out(self, value: float) -> bool:
+        return value > self.above if self.above is not None else value < (self.below or 0)
+
+    @property
+    def wanted(self) -> str:
+        return f"above {self.above:g}" if self.above is not None else f"below {self.below or 0:g}"
+
+
+@dataclass(frozen=True)
 class Params:
     root: str  # the way from this study's folder to the repository's top
     study: Study
@@ -222,4 +256,6 @@ class Params:
     trials: dict[str, Options]  # none, {}, switches them off
     comparison: Comparison
     verdict: Verdicts
+    published: Published | None
+    claims: tuple[Claim, ...]
     figures: dict[str, Options]

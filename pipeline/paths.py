@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PARAMS = Path("params.yaml")
-STAGES = Path("dvc.yaml")  # the same in every study
+PIPELINE = Path("dvc.yaml")  # the same in every study
 CODE = Path("code")  # the study's own modules
 COMPARISONS = Path("cache/comparisons")
 SCRATCH = Path("cache/.scratch")  # unfinished work, keyed by content; never an output

@@ -35,11 +35,11 @@ def shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params:
         f"Each row is a stitch ({words(params.stitch.map)}), its numbers means over {len(params.seeds)} seeds, those "
         f"after ± deviations over them. {said}. Intervals hold {100 * rules.confidence:g} % of the time; a difference "
         f"within {100 * rules.margin:g} points is none. Activations are out of distribution by a detector where the "
-        f"interval of its AUROC over the receiver’s own lies above {rules.auroc:g} in every seed, too typical where it "
-        f"lies below {1 - rules.auroc:g}; a rank is another where it is {rules.rank_ratio:g} times the receiver’s "
-        "own, or more, or that much less, in every seed. A distance is of squares, over the receiver’s own spread: 0 "
-        "where the two are the same, 1 as far as the mean alone. A compatible stitch is still no evidence that the two "
-        "networks carry the same information."
+        f"interval of its AUROC over the receiver’s own lies above {rules.auroc:g} in every seed, nearer to its middle "
+        f"where it lies below {1 - rules.auroc:g}; a rank is another where it is {rules.rank_ratio:g} times the "
+        "receiver’s own, or more, or that much less, in every seed. A distance is of squares, over the receiver’s own "
+        "spread: 0 where the two are the same, 1 as far as the mean alone. A compatible stitch is still no evidence "
+        "that the two networks carry the same information."
     )
     means = [*_similarities(cells, params), *map(auroc_of, params.detectors), *({"distance"} & {*cells})]
     rows = verdict_table(cells, held, judged, params.ranks, means)

@@ -156,14 +156,15 @@ def _judged_by(receiver: str, objective: str, rows: DataFrame) -> str:
     own = chosen(rows, series(rows, "sender") == receiver)
     empty = {name for names in series(where(others, verdict=UNINFORMATIVE), "as_well") for name in names.split()}
     told = " or ".join(said for name, said in _EMPTY.items() if name in empty)
-    text = f"By the {objective} objective, of {len(others)} stitches of other models into {receiver}: {_tally(others)}."
-    text += f" Where they are uninformative, {told} reaches the receiver’s accuracy as well." if told else ""
-    return text if own.empty else f"{text} Of its own {len(own)}, a control: {_tally(own)}."
+    said = [f"Of {len(others)} stitches of other models: {_tally(others)}."] if len(others) else []
+    said += [f"Where they are uninformative, {told} reaches the receiver’s accuracy as well."] if told else []
+    said += [f"Of {len(own)} of its own, a control: {_tally(own)}."] if len(own) else []
+    return " ".join([f"Into {receiver} by the {objective} objective.", *said])
 
 
 def _tally(rows: DataFrame) -> str:
     verdicts = series(rows, "verdict").tolist()
-    return ", ".join(f"{verdicts.count(name)} {name}" for name in MEANINGS if name in verdicts) or "none"
+    return ", ".join(f"{verdicts.count(name)} {name}" for name in MEANINGS if name in verdicts)
 
 
 _EMPTY = {"noise": "clustered noise", "random": "an untrained sender", "probe": "a linear probe of the sender alone"}

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas
 from pandas import DataFrame
@@ -11,7 +11,7 @@ from pipeline.errors import DataError
 
 CELL = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective", "measure", "value"]
 NETWORK = ["model", "seed", "data", "measure", "value"]
-PAIR = ["data", "model", "seed", "cut", "other_model", "other_seed", "other_cut", "measure", "value"]
+SIMILARITY = ["data", "model", "seed", "cut", "other_model", "other_seed", "other_cut", "measure", "value"]
 TRUST = ["receiver", "seed", "cut", "detector", "measure", "value"]
 TRIAL = ["trial", "data", "index", "part", "of", "measure", "value"]
 HEIGHTS = ["detector", "low", "high", "own", "stitched"]
@@ -19,14 +19,6 @@ BARS = ["sender", "receiver", "seed", "objective", "sender_cut", "receiver_cut",
 CURVE = ["epoch", "rate", "loss"]
 _NUMBERS = {"seed": int, "other_seed": int, "epoch": int, "rate": float, "loss": float, "value": float}
 _NUMBERS |= {"low": float, "high": float, "own": int, "stitched": int}
-
-
-class Layer(NamedTuple):
-    """What a similarity is of, as its rows name it."""
-
-    model: str
-    seed: int
-    cut: str
 
 
 def read_rows(path: Path, columns: list[str]) -> DataFrame:

@@ -69,7 +69,7 @@ _NUMBERS = ["accuracy", "of_baseline", "difference", "low", "high"]
 def _against(cells: DataFrame, baseline: str, rules: Verdicts) -> Iterator[dict[str, Any]]:
     """Cells into one cut by one objective share their spread, where there are too few seeds for each its own.
 
-    They share it between angles: shares spread less towards 0 and 1, their angles alike everywhere.
+    They share it as an angle, for shares have less room to spread near 0 and 1.
     """
     there = chosen(cells, series(cells, baseline).notna())
     for _, block in groups(there, "receiver", "receiver_cut", "objective"):
@@ -84,10 +84,11 @@ def _against(cells: DataFrame, baseline: str, rules: Verdicts) -> Iterator[dict[
                 counts = _values(rows[pair], "samples")[0], _values(rows[pair], _samples(baseline, cells))[0]
                 low, high = newcombe(float(one[0]), float(counts[0]), float(other[0]), float(counts[1]), rules)
             elif len(each) < OWN_SPREAD:
-                ends = _student(angles, shared / freedom, freedom, rules)
-                low, high = _between_shares(float(_angles(rows[pair], baseline).mean()), ends, float(each.mean()))
+                half = _student(angles, shared / freedom, freedom, rules)
+                low, high = (turned_by(float(one.mean()), end) - float(other.mean()) for end in (-half, half))
             else:
-                low, high = _student(each, float(each.var(ddof=1)), len(each) - 1, rules)
+                half = _student(each, float(each.var(ddof=1)), len(each) - 1, rules)
+                low, high = float(each.mean()) - half, float(each.mean()) + half
             numbers = [one.mean(), other.mean(), each.mean(), low, high]
             yield {
                 **dict(zip(PAIR, pair, strict=True)),
@@ -109,19 +110,18 @@ def _values(rows: DataFrame, column: str) -> np.ndarray:
 
 
 def _angles(rows: DataFrame, column: str) -> np.ndarray:
-    """Of shares, on the scale where what is drawn spreads alike whatever its share (Bartlett 1936)."""
+    """Of shares, on a scale that leaves them room near 0 and 1, where what is drawn spreads alike (Bartlett 1936)."""
     return np.arcsin(np.sqrt(_values(rows, column)))
 
 
-def _between_shares(baseline: float, ends: tuple[float, float], difference: float) -> tuple[float, float]:
-    """The ends of an interval of angles from `baseline` as differences of shares, with the mean one between them."""
-    low, high = (math.sin(min(max(baseline + end, 0), math.pi / 2)) ** 2 - math.sin(baseline) ** 2 for end in ends)
-    return min(low, difference), max(high, difference)
+def turned_by(share: float, angle: float) -> float:
+    """The share at an angle from another, and none beyond 0 and 1."""
+    return math.sin(min(max(math.asin(math.sqrt(share)) + angle, 0), math.pi / 2)) ** 2
 
 
-def _student(values: np.ndarray, variance: float, freedom: int, rules: Verdicts) -> tuple[float, float]:
-    half = float(stats.t.ppf((1 + rules.confidence) / 2, freedom)) * math.sqrt(variance / len(values))
-    return float(values.mean()) - half, float(values.mean()) + half
+def _student(values: np.ndarray, variance: float, freedom: int, rules: Verdicts) -> float:
+    """Half the interval of the mean."""
+    return float(stats.t.ppf((1 + rules.confidence) / 2, freedom)) * math.sqrt(variance / len(values))
 
 
 def newcombe(one: float, ones: float, other: float, others: float, rules: Verdicts) -> tuple[float, float]:

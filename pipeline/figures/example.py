@@ -7,7 +7,7 @@ from pandas import DataFrame
 
 from pipeline.figures.base import Evidence
 from pipeline.randomness import generator
-from pipeline.tables import BARS, CELL, CURVE, NETWORK, PAIR, TRIAL, TRUST
+from pipeline.tables import BARS, CELL, CURVE, NETWORK, SIMILARITY, TRIAL, TRUST
 
 MODELS = ("correlated", "digit", "colour", "colour_only", "bw")
 CUTS = ("conv1", "layer1", "layer2", "layer3", "layer4")
@@ -26,7 +26,7 @@ def example_evidence() -> Evidence:
         bars=DataFrame(_bars(chance), columns=BARS),
         networks=DataFrame(_networks(chance), columns=NETWORK),
         curves=DataFrame(_curves(chance), columns=_CURVE),
-        similarity=DataFrame(_similarity(chance), columns=PAIR),
+        similarity=DataFrame(_similarity(chance), columns=SIMILARITY),
         detectors=DataFrame(_detectors(chance), columns=TRUST),
         trials=DataFrame(_trials(), columns=TRIAL),
         cuts={model: list(CUTS) for model in MODELS},

@@ -1,5 +1,6 @@
 """A study's params → everything that is wrong with them, before any work."""
 
+import json
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 from pipeline import paths
 from pipeline.arrays import Shape
 from pipeline.augmentation import composed
+from pipeline.claims import unfounded
 from pipeline.controls import CONTROLS
 from pipeline.controls.base import Control
 from pipeline.datasets import DATASETS
@@ -45,6 +47,7 @@ FAMILIES: dict[str, Table] = {
 def check(params: Params) -> list[PipelineError]:
     """All that is wrong, a line each; the dear checks only where the cheap ones found nothing."""
     found = [*problems(params), *_variants(params), *_augmentations(params), *_references(params), *_detectors(params)]
+    found += unfounded(params)
     return found or [*_device(params), *_files(params)] or list(_networks(params))
 
 
@@ -114,8 +117,8 @@ def _files(params: Params) -> Iterator[PipelineError]:
 
     if not (Path(params.root) / "pipeline").is_dir():
         yield ParamsError(f"root: {params.root} leads to no folder pipeline; it should lead to the repository's top")
-    elif paths.STAGES.exists() and paths.STAGES.read_text() != (Path(params.root) / paths.STAGES).read_text():
-        yield ParamsError(f"{paths.STAGES}: differs from the one at the repository's top; copy that one over it")
+    elif not _same_stages(Path(params.root) / paths.PIPELINE):
+        yield ParamsError(f"{paths.PIPELINE}: is no copy of the one at the repository's top; copy that one over it")
     root = paths.data_root(params.root, params.data.root)
     for name, entry in params.datasets.items():
         dataset: Dataset = build_kind(f"datasets.{name}", DATASETS, entry)
@@ -123,10 +126,18 @@ def _files(params: Params) -> Iterator[PipelineError]:
         if not prepared and not (params.data.download and dataset.downloads()):
             yield from (DataError(f"datasets.{name}: {sentence}") for sentence in dataset.missing(root))
     for name, model in params.models.items():
+        if all(paths.network(name, seed).exists() for seed in params.seeds):  # pulled, without the file they are from
+            continue
         yield from (
             DataError(f"models.{name}.weights: {sentence}")
             for sentence in missing(model.weights, root, params.data.download)
         )
+
+
+def _same_stages(top: Path) -> bool:
+    """Whether this folder's stages are those at the top; no link, which DVC does not follow in earlier revisions."""
+    here = paths.PIPELINE
+    return not here.exists() or (not here.is_symlink() and here.read_bytes() == top.read_bytes())
 
 
 def _networks(params: Params) -> Iterator[PipelineError]:
@@ -135,10 +146,12 @@ def _networks(params: Params) -> Iterator[PipelineError]:
     datasets: dict[str, Dataset] = {
         name: build_kind(f"datasets.{name}", DATASETS, entry) for name, entry in params.datasets.items()
     }
+    told = {name: _classes(name, dataset, root) for name, dataset in datasets.items()}
+    counts = {name: told[model.dataset] for name, model in params.models.items()}
     found: dict[tuple[str, Size, int], Cuts] = {}
     strange: list[dict[str, str]] = []
     for name, model in params.models.items():
-        classes = len(datasets[model.dataset].classes(root))
+        classes = counts[name]
         for data in (model.dataset, *params.extract.datasets):
             facts = (model.architecture, datasets[data].shape(), classes)
             if facts not in found:
@@ -149,7 +162,6 @@ def _networks(params: Params) -> Iterator[PipelineError]:
     if all(found.values()):
         lost = [pattern for pattern in strange[0] if all(pattern in other for other in strange)]
         yield from (ParamsError(strange[0][pattern]) for pattern in lost)
-        counts = {name: len(datasets[model.dataset].classes(root)) for name, model in params.models.items()}
         given, taken = (
             {n: found[m.architecture, datasets[data].shape(), counts[n]] for n, m in params.models.items()}
             for data in (params.stitch.data, params.stitch.towards)
@@ -157,8 +169,14 @@ def _networks(params: Params) -> Iterator[PipelineError]:
         yield from _joints(params, given, taken, datasets[params.stitch.towards].shape())
         yield from _pairs(params)
         yield from _controls(params, counts)
-        yield from _labels(params, counts, len(datasets[params.stitch.data].classes(root)))
+        yield from _labels(params, counts, told[params.stitch.data])
         yield from _trials(params, given)
+
+
+def _classes(name: str, dataset: Dataset, root: Path) -> int:
+    """How many the dataset has; of one that is prepared, it may be pulled, without its raw files."""
+    meta = paths.dataset(name) / "meta.json"
+    return len(json.loads(meta.read_text())["classes"] if meta.exists() else dataset.classes(root))
 
 
 def _controls(params: Params, told_apart: dict[str, int]) -> Iterator[PipelineError]:

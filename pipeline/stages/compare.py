@@ -9,7 +9,7 @@ import numpy as np
 import pandas
 
 from pipeline import paths
-from pipeline.arrays import Activations
+from pipeline.arrays import Activations, Layer
 from pipeline.atomic import write_text
 from pipeline.errors import DataError, ParamsError
 from pipeline.layers import Layers, opened
@@ -21,7 +21,6 @@ from pipeline.relations import FewSamplesError
 from pipeline.similarity import INDICES
 from pipeline.similarity.base import Index
 from pipeline.store import Store, open_store
-from pipeline.tables import Layer
 from pipeline.tidying import tidy
 from pipeline.uncertainty import against_chance, groups, jackknife_error
 from pipeline.views import LayerError

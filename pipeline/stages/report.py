@@ -10,6 +10,8 @@ from pandas import DataFrame
 
 from pipeline import page, paths
 from pipeline.believing import belief_table
+from pipeline.claims import BESIDE, beside, claims_table, published_table
+from pipeline.claims import held as held_claims
 from pipeline.departures import departures
 from pipeline.evidence import read_evidence
 from pipeline.figures import FIGURES
@@ -44,6 +46,13 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
     drawn = {name: rendered(figure, evidence) for name, figure in figures.items()}
     pictures = [picture(name, figure, drawn[name]["svg"]) for name, figure in figures.items()]
     numbers = metrics(cells, params.similarity)
+    networks = network_table(evidence.networks, own, evidence.data)
+    similarity = wide(evidence.similarity, LAYERS)
+    measured = {"cells": cells, "networks": networks, "trials": evidence.trials, "similarity": similarity}
+    paper = {
+        "claims": held_claims(params.claims, measured),
+        "published": beside(params.root, params.published, measured) if params.published else DataFrame(columns=BESIDE),
+    }
     tables = {
         "cells": cells,
         "comparisons": held,
@@ -53,16 +62,17 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
         "audits": evidence.audits,
         "control_audits": evidence.control_audits,
         "detectors": evidence.detectors,
-        "similarity": wide(evidence.similarity, LAYERS),
+        "similarity": similarity,
         "similarity_over_seeds": over_seeds(evidence.similarity),
         **({"trials": evidence.trials} if params.trials else {}),
+        **{name: rows for name, rows in paper.items() if len(rows)},
     }
     return {
         **{f"figures/{name}.{kind}": data for name, kinds in drawn.items() for kind, data in kinds.items()},
         **{f"tables/{name}.csv": _csv(rows) for name, rows in tables.items()},
         "plots/accuracy_by_cut.csv": _csv(accuracy_plot(cells)),
         "metrics.json": f"{json.dumps(numbers, indent=2)}\n".encode(),
-        "index.html": page.html(_contents(params, evidence, cells, held, judged, pictures)).encode(),
+        "index.html": page.html(_contents(params, evidence, cells, networks, held, judged, paper, pictures)).encode(),
     }
 
 
@@ -110,12 +120,12 @@ def _contents(
     params: Params,
     evidence: Evidence,
     cells: DataFrame,
+    networks: DataFrame,
     held: DataFrame,
     judged: DataFrame,
+    paper: dict[str, DataFrame],
     pictures: list[Picture],
 ) -> Contents:
-    own = {name: model.dataset for name, model in params.models.items()}
-    networks = network_table(evidence.networks, own, evidence.data)
     rows = {"cells": cells, "comparisons": held, "verdicts": judged, "networks": networks}
     return Contents(
         study=params.study,
@@ -126,6 +136,8 @@ def _contents(
         networks=shown_networks(networks, evidence.data),
         detectors=shown_detectors(evidence.detectors),
         trials=belief_table(evidence.trials, params.trials),
+        claims=claims_table(paper["claims"]),
+        published=published_table(paper["published"]),
         seeds=f"Each model has seeds {', '.join(map(str, params.seeds))}; what is drawn for data, networks and "
         f"stitches descends from {params.seed}, resamples of intervals from 0.",
         data={name: page.columns_of(part) for name, part in rows.items()},

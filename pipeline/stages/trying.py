@@ -24,7 +24,7 @@ from pipeline.similarity.base import Index
 from pipeline.stages.compare import refuse_strangers
 from pipeline.stages.designing import design
 from pipeline.store import Store, open_store
-from pipeline.tables import CELL, PAIR, read_rows
+from pipeline.tables import CELL, SIMILARITY, read_rows
 from pipeline.trials.base import Judged, Layer, Material, Network, Truncations
 from pipeline.truncation import Truncation, features
 
@@ -68,7 +68,7 @@ def _compared(params: Params, layers: Sequence[Layer], signs: Mapping[str, int])
     """What `compare` found, turned so that the larger is the more similar."""
     places = {layer: number for number, layer in enumerate(layers)}
     for name in params.similarity:
-        rows = where(read_rows(paths.comparison(name), PAIR), data=params.stitch.data, measure=name)
+        rows = where(read_rows(paths.comparison(name), SIMILARITY), data=params.stitch.data, measure=name)
         values = np.full((len(layers), len(layers)), np.nan)
         for _, model, seed, cut, other_model, other_seed, other_cut, _, value in rows.itertuples(index=False):
             pair = Layer(model, seed, cut), Layer(other_model, other_seed, other_cut)

@@ -9,8 +9,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from pipeline.arrays import Layer
 from pipeline.randomness import generator
-from pipeline.tables import Layer
 
 DIGITS = 9  # to which similarities are told apart: what is nearer is equal but for rounding
 TIED = 10**-DIGITS

@@ -78,6 +78,7 @@ def fresh(top: Path) -> Checkout:
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(TOP / name, top / name)
     shutil.copytree(TOP / "pipeline", top / "pipeline", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(TOP / "published", top / "published")
     (top / "studies/tiny").mkdir(parents=True)
     for study in (top, top / "studies/tiny"):
         shutil.copytree(TOP / "code", study / "code")

@@ -1,4 +1,4 @@
-"""dvc.yaml names all the code that its stages run, and the artefacts where `paths` puts them."""
+"""dvc.yaml names what its stages run and build, and the artefacts where `paths` puts them."""
 
 import subprocess
 import sys
@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from pipeline import cli, paths
+from pipeline import paths
 from pipeline.imports import PACKAGE, closure, listing
+from pipeline.stages.listing import STAGES as LISTED
 
 TOP = PACKAGE.parent
 STAGES = YAML(typ="safe").load(TOP / "dvc.yaml")["stages"]
@@ -24,8 +25,8 @@ def listed(stage: str) -> set[str]:
 
 
 def test_check_lists_the_code_of_every_other_stage() -> None:
-    assert sorted(cli.STAGES) == sorted(WORKING)
-    assert listed("check") == {"pipeline"}
+    assert sorted(LISTED) == sorted(WORKING)
+    assert listed("check") == {"pipeline", "dvc.yaml"}
 
 
 @pytest.mark.parametrize("copy", sorted((TOP / "studies").glob("*/dvc.yaml")), ids=lambda path: path.parent.name)
@@ -52,7 +53,21 @@ def test_the_listing_names_each_file_that_python_itself_imports_for_the_stage(st
     assert named >= imported - set(PACKAGE.rglob("__init__.py"))
 
 
-# Models are built from plans, which depend on their code; `detect` imports two tables and builds nothing of theirs.
+@pytest.mark.parametrize("stage", WORKING)
+def test_what_variants_import_is_listed_too(stage: str) -> None:
+    """Those of each folder that the stage depends on; a file that it names, as an index, is of such a folder."""
+    folders = {PACKAGE / dep.split("/")[1] for dep in listed(stage) if dep.startswith("pipeline/")} - {
+        PACKAGE / "page.html.j2"
+    }
+    variants = [f"pipeline.{folder.name}.{path.stem}" for folder in folders for path in folder.glob("*.py")]
+
+    named = {TOP / line.split()[0] for line in listing(f"pipeline.stages.{stage}").splitlines()}
+
+    wanted = {path for path in closure(*variants) if path.parent not in folders and path.name != "__init__.py"}
+    assert wanted <= named
+
+
+# Models are built from plans, which depend on their code; `detect` imports two more tables and builds nothing of them.
 UNBUILT = {
     "stitch": {"models"},
     "detect": {"models", "objectives", "stitches"},

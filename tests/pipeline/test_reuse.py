@@ -94,6 +94,8 @@ def test_a_sender_taken_away_again_leaves_the_lock_as_it_was(reproduced: Checkou
         ("believing.py", {"report"}),
         ("similarity/linear_cka.py", {"compare@linear_cka", "trial"}),
         ("stages/plan.py", {"plan@one", "plan@two"}),
+        ("permuting.py", {"trial", "report"}),
+        ("probing.py", {"stitch@one-two-0", "control@two-0"}),
     ],
 )
 def test_what_a_module_is_imported_for_runs_after_an_edit_of_it_and_no_more(
@@ -109,9 +111,29 @@ def test_stages_that_are_not_those_at_the_top_are_refused(reproduced: Checkout) 
     stages = reproduced.top / "dvc.yaml"
     stages.write_text(stages.read_text() + "# a thought\n")
 
-    told = reproduced.run(sys.executable, "../../pipeline", "check", fails=True)
+    told = reproduced.run("dvc", "repro", fails=True)
 
-    assert told.endswith("error: dvc.yaml: differs from the one at the repository's top; copy that one over it\n")
+    assert "error: dvc.yaml: is no copy of the one at the repository's top; copy that one over it\n" in told
+    assert executed(told) == {"check"}
+
+
+def test_a_study_with_a_mistake_runs_no_stage_but_the_check(reproduced: Checkout) -> None:
+    reproduced.params("  map: conv1x1\n", "  map: conv2x2\n")
+
+    told = reproduced.run("dvc", "repro", fails=True)
+
+    assert "error: stitch.map: conv2x2 is not defined" in told
+    assert executed(told) == {"check"}
+
+
+def test_code_can_be_edited_where_results_were_pulled_without_raw_files(reproduced: Checkout) -> None:
+    """The dataset is prepared already; that its raw folder is not there must not stop what does not need it."""
+    kind = "    kind: synthetic\n    categories: 3\n    samples: 64\n    size: 8\n"
+    folder = "    kind: image_folder\n    folder: gone\n    train: train\n    test: test\n    categories: null\n"
+    more = "    resize: 8\n    size: 8\n    mean: [0.5, 0.5, 0.5]\n    std: [0.5, 0.5, 0.5]\n"
+    reproduced.params(kind, folder + more)
+
+    assert "nothing wrong found" in reproduced.run(sys.executable, "../../pipeline", "check")
 
 
 def test_a_new_objective_trains_its_own_cells_only(reproduced: Checkout) -> None:

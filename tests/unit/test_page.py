@@ -63,6 +63,8 @@ def contents(**changes: object) -> Contents:
         "networks": EMPTY,
         "detectors": EMPTY,
         "trials": EMPTY,
+        "claims": EMPTY,
+        "published": EMPTY,
         "seeds": "Seeds 0, 1.",
         "stages": EMPTY,
         "versions": EMPTY,

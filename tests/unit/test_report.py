@@ -78,6 +78,8 @@ def study(**changes: object) -> Params:
         "similarity": {"linear_cka": {"estimator": "biased", "of": "flattened"}},
         "trials": {"shortcut": {}},
         "comparison": {"permutations": 0, "groups": 0},
+        "published": None,
+        "claims": [],
         "figures": FIGURES,
     }
     return typed_params(document | changes)

@@ -142,6 +142,29 @@ def test_the_finding_counts_cells_and_names_the_control():
     assert "into itself, a control, 1 of 1 do" in first
 
 
+@pytest.mark.parametrize(
+    ("senders", "words"),
+    [
+        (["s", "t", "d"], "Into d by the task objective. Of 2 stitches of other models: 1 uninformative, 1 open. "
+         "Where they are uninformative, clustered noise reaches the receiver’s accuracy as well. "
+         "Of 1 of its own, a control: 1 open."),
+        (["d"], "Into d by the task objective. Of 1 of its own, a control: 1 open."),
+        (["t"], "Into d by the task objective. Of 1 stitches of other models: 1 open."),
+    ],
+)  # fmt: skip
+def test_the_finding_counts_verdicts_of_other_models_and_of_the_control_apart(senders: list[str], words: str) -> None:
+    cells = cells_of(evidence({"s": 0.95}))
+    rows = [
+        {
+            "receiver": "d", "objective": "task", "sender": sender,
+            "verdict": "uninformative" if sender == "s" else "open", "as_well": "noise" if sender == "s" else "",
+        }
+        for sender in senders
+    ]  # fmt: skip
+
+    assert finding(cells, "d", DataFrame(rows), ["k"], ["cka"], [])[0] == words
+
+
 def test_the_finding_says_how_far_apart_the_networks_of_working_stitches_are():
     _, second, third = finding_of(evidence({"s": 0.95, "r": 0.9}))
 

@@ -1,0 +1,167 @@
+"""What a paper says beside what was measured: its sentences held against rows, its numbers beside ours."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pandas
+from pandas import DataFrame, Series
+
+from pipeline import page
+from pipeline.errors import DataError, ParamsError, PipelineError, choices
+from pipeline.figures.style import words
+from pipeline.figures.tables import chosen, distinct, series
+from pipeline.page import Format, Table
+from pipeline.params import Claim, Params, Published
+
+HELD = ["says", "place", "outcome", "measured", "wanted", "rows", "seeds", "seeds_bearing_out"]
+BESIDE = ["place", "label", "measure", "published", "measured", "deviation", "rows"]
+KEYS = ("model", "sender", "receiver", "objective", "sender_cut", "receiver_cut")  # of a published number
+PUBLISHED = ["place", "of", "label", *KEYS, "measure", "value"]
+BORNE_OUT, NOT = "borne out", "not borne out"
+
+
+def unfounded(params: Params) -> Iterator[PipelineError]:
+    """What claims and published numbers rest on that this study does not have."""
+    names = {
+        "sender": params.senders, "receiver": params.receivers, "objective": params.objectives, "model": params.models,
+        "other_model": params.models, "seed": params.seeds, "other_seed": params.seeds, "trial": params.trials,
+    }  # fmt: skip
+    for number, claim in enumerate(params.claims):
+        for part, wanted in (("where", claim.where), ("than", claim.than or {})):
+            for key, values in wanted.items():
+                for value in values if isinstance(values, list) else [values]:
+                    if key in names and value not in names[key]:
+                        known = choices(str(value), map(str, names[key]))
+                        yield ParamsError(f"claims[{number}].{part}.{key}: {value} is not defined; {known}")
+    if params.published is not None:
+        try:
+            read(params.root, params.published)
+        except PipelineError as error:
+            yield error
+
+
+def held(claims: Sequence[Claim], tables: Mapping[str, DataFrame]) -> DataFrame:
+    """A row for each claim: what was measured over all seeds, and in how many seeds it would hold by itself."""
+    return DataFrame([_held(i, claim, tables[claim.of]) for i, claim in enumerate(claims)], columns=HELD)
+
+
+def _held(number: int, claim: Claim, table: DataFrame) -> list[Any]:
+    where = f"claims[{number}]"
+    rows = _chosen(f"{where}.where", claim.of, table, claim.where)
+    others = None if claim.than is None else _chosen(f"{where}.than", claim.of, table, claim.than)
+    for part in (rows, others):
+        if part is not None and (claim.measure not in part or series(part, claim.measure).isna().any()):
+            raise ParamsError(f"{where}.measure: {claim.measure} is not defined for all of its {claim.of}; use another")
+    seeds = distinct(rows, "seed") if "seed" in rows else []
+    each = [_statistic(claim, _of(rows, seed), None if others is None else _of(others, seed)) for seed in seeds]
+    value = _statistic(claim, rows, others)
+    outcome = BORNE_OUT if claim.bears_out(value) else NOT
+    return [
+        claim.says,
+        claim.place,
+        outcome,
+        value,
+        claim.wanted,
+        len(rows),
+        len(each),
+        sum(map(claim.bears_out, each)),
+    ]
+
+
+def _of(rows: DataFrame, seed: int) -> DataFrame:
+    return chosen(rows, series(rows, "seed") == seed)
+
+
+def _chosen(where: str, of: str, table: DataFrame, wanted: Mapping[str, Any]) -> DataFrame:
+    for key, values in wanted.items():
+        if key not in table:
+            raise ParamsError(f"{where}: {key} is no column of {of}; use one of {', '.join(map(str, table.columns))}")
+        table = chosen(table, series(table, key).isin(values if isinstance(values, list) else [values]))
+    if table.empty:
+        raise ParamsError(f"{where}: chooses no row of {of}; it should choose one or more")
+    return table
+
+
+def _statistic(claim: Claim, rows: DataFrame, others: DataFrame | None) -> float:
+    value = _taken(claim, rows)
+    return value if others is None else value - _taken(claim, others)
+
+
+def _taken(claim: Claim, rows: DataFrame) -> float:
+    """Of means over seeds, so that a claim on every cell is one on what cells do on average."""
+    keys = [column for column in rows.select_dtypes(exclude="number") if column not in ("seed", "words")]
+    values = cast(Series, rows.groupby(keys, sort=False)[claim.measure].mean() if keys else series(rows, claim.measure))
+    return float({"least": values.min, "mean": values.mean, "greatest": values.max}[claim.take]())
+
+
+def claims_table(rows: DataFrame) -> Table:
+    """As the page shows what `held` found."""
+    shown = rows.assign(
+        seeds=[
+            f"{bearing} of {count}" if count else "–"
+            for bearing, count in zip(rows["seeds_bearing_out"], rows["seeds"], strict=True)
+        ]
+    )
+    columns: dict[str, tuple[str, Format]] = {
+        "says": ("the paper says", str),
+        "place": ("where", str),
+        "outcome": ("here", str),
+        "measured": ("measured", page.number),
+        "wanted": ("to be", str),
+        "seeds": ("seeds that bear it out", str),
+    }
+    caption = (
+        "Each row is a sentence, and the number of this study that would bear it out: the least, the mean or the "
+        "greatest of means over seeds. What is not borne out here may be so at the paper’s scale."
+    )
+    return page.table(caption, shown, columns, keys=3)
+
+
+def published_table(rows: DataFrame) -> Table:
+    """As the page shows what `beside` found."""
+    columns: dict[str, tuple[str, Format]] = {
+        "label": ("what", str),
+        "place": ("where", str),
+        "measure": ("measure", words),
+        "published": ("published", page.number),
+        "measured": ("measured here", page.number),
+        "deviation": ("deviation over its rows", page.number),
+        "rows": ("rows", str),
+    }
+    return page.table(
+        "Numbers of the paper, and this study’s means; “–” is what it has none of.", rows, columns, keys=3
+    )
+
+
+def beside(root: str, published: Published, tables: Mapping[str, DataFrame]) -> DataFrame:
+    """A row for each number of the paper's named places, with ours; empty where this study has none."""
+    return DataFrame([_beside(row, tables) for row in read(root, published)], columns=BESIDE)
+
+
+def read(root: str, published: Published) -> list[dict[str, Any]]:
+    """The numbers of the named places, as `published/NAME.csv` has them."""
+    path = Path(root) / "published" / f"{published.paper}.csv"
+    try:
+        rows = pandas.read_csv(path, dtype={"value": float}, keep_default_na=False)
+    except FileNotFoundError as error:
+        raise ParamsError(f"published.paper: {path} is not there; name a file of that folder") from error
+    missing = [column for column in PUBLISHED if column not in rows]
+    if missing:
+        raise DataError(f"{path}: has no column {missing[0]}; it should have {', '.join(PUBLISHED)}")
+    for place in published.places:
+        if place not in distinct(rows, "place"):
+            raise ParamsError(f"published.places: {place} is not in {path}; use {', '.join(distinct(rows, 'place'))}")
+    return cast(list[dict[str, Any]], chosen(rows, series(rows, "place").isin(published.places)).to_dict("records"))
+
+
+def _beside(row: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[Any]:
+    table = tables[row["of"]]
+    for key in KEYS:
+        if row[key]:
+            table = chosen(table, series(table, key) == row[key])
+    values = series(table, row["measure"]).to_numpy(np.float64) if row["measure"] in table else np.empty(0)
+    mean = float(values.mean()) if len(values) else None
+    deviation = float(values.std(ddof=1)) if len(values) > 1 else None
+    return [row["place"], row["label"], row["measure"], row["value"], mean, deviation, len(values)]

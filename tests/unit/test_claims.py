@@ -1,0 +1,138 @@
+"""A paper's sentences and numbers, held against rows made for the purpose."""
+
+from pathlib import Path
+
+import pytest
+from pandas import DataFrame
+
+from pipeline.claims import BORNE_OUT, NOT, beside, claims_table, held, published_table, read, unfounded
+from pipeline.errors import DataError, ParamsError
+from pipeline.params import Claim, Published
+from pipeline.registry import typed
+from tests.unit.test_report import study
+
+TOP = Path(__file__).resolve().parents[2]
+CELLS = DataFrame(
+    [
+        {
+            "sender": sender,
+            "receiver": "digit",
+            "objective": "task",
+            "seed": seed,
+            "accuracy": accuracy,
+            "random": chance,
+        }
+        for sender, accuracies in {"colour": (0.9, 0.7), "bw": (0.95, 0.97)}.items()
+        for seed, (accuracy, chance) in enumerate(zip(accuracies, (0.5, float("nan")), strict=True))
+    ]
+)
+TABLES = {"cells": CELLS}
+
+
+def claim(**changes: object) -> Claim:
+    options = {
+        "says": "They stitch.", "place": "Section 4", "of": "cells", "where": {"receiver": "digit"}, "than": None,
+        "measure": "accuracy", "take": "least", "above": 0.8, "below": None,
+    }  # fmt: skip
+    return typed("claim", Claim, options | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "measured", "outcome", "seeds"),
+    [
+        ({"above": 0.75}, 0.8, BORNE_OUT, 1),
+        ({"above": 0.85}, 0.8, NOT, 1),
+        ({"take": "greatest", "above": None, "below": 0.9}, 0.96, NOT, 0),
+        ({"take": "mean", "where": {"sender": ["colour", "bw"]}}, 0.88, BORNE_OUT, 2),
+        ({"where": {"sender": "colour"}, "than": {"sender": "bw"}, "above": None, "below": 0}, -0.16, BORNE_OUT, 2),
+    ],
+)
+def test_a_claim_is_on_means_over_seeds_and_counts_the_seeds_that_bear_it_out(
+    changes: dict, measured: float, outcome: str, seeds: int
+) -> None:
+    (row,) = held([claim(**changes)], TABLES).to_dict("records")
+
+    assert row["measured"] == pytest.approx(measured)
+    assert (row["outcome"], row["seeds_bearing_out"], row["seeds"]) == (outcome, seeds, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"measure": "random"}, r"claims\[0\].measure: random is not defined for all of its cells"),
+        ({"measure": "rank"}, "rank is not defined for all"),
+        ({"where": {"sender": "nobody"}}, r"claims\[0\].where: chooses no row of cells"),
+        ({"than": {"cut": "layer1"}}, r"claims\[0\].than: cut is no column of cells; use one of sender, receiver"),
+    ],
+)
+def test_a_claim_without_numbers_is_refused(changes: dict, words: str) -> None:
+    with pytest.raises(ParamsError, match=words):
+        held([claim(**changes)], TABLES)
+
+
+@pytest.mark.parametrize("ends", [(None, None), (0.1, 0.2)])
+def test_a_claim_has_one_end(ends: tuple) -> None:
+    with pytest.raises(ParamsError, match="above: is given with below, or neither is"):
+        claim(above=ends[0], below=ends[1])
+
+
+def test_names_that_a_claim_needs_are_checked_before_the_study_runs() -> None:
+    claims = [{**vars(claim(where={"sender": ["bw", "digt"]}, than={"trial": "shortcut"}))}]
+
+    assert [str(error) for error in unfounded(study(claims=claims))] == [
+        "claims[0].where.sender: digt is not defined; did you mean digit?"
+    ]
+
+
+def numbers(folder: Path, text: str) -> str:
+    (folder / "published").mkdir()
+    (folder / "published/paper.csv").write_text(text)
+    return str(folder)
+
+
+HEAD = "place,of,label,model,sender,receiver,objective,sender_cut,receiver_cut,measure,value\n"
+
+
+def test_a_published_number_stands_beside_the_mean_of_its_rows(tmp_path: Path) -> None:
+    rows = (
+        "T1,cells,Colour,,colour,digit,task,,,accuracy,0.99\nT1,cells,X,,x,,,,,accuracy,0.5\nT2,cells,,,,,,,,rank,3\n"
+    )
+    root = numbers(tmp_path, HEAD + rows)
+
+    one, other = beside(root, Published("paper", ("T1",)), TABLES).to_dict("records")
+
+    assert (one["label"], one["published"], one["rows"]) == ("Colour", 0.99, 2)
+    assert (one["measured"], one["deviation"]) == pytest.approx((0.8, 0.2 / 2**0.5))
+    assert (other["rows"], other["measured"] != other["measured"]) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "published", "error", "words"),
+    [
+        (HEAD, Published("other", ()), ParamsError, "other.csv is not there; name a file of that folder"),
+        (HEAD + "T1,cells,,,,,,,,rank,3\n", Published("paper", ("T9",)), ParamsError, "T9 is not in .*; use T1"),
+        ("place,of\n", Published("paper", ()), DataError, "has no column label"),
+    ],
+)
+def test_published_numbers_that_are_not_there_are_refused(
+    text: str, published: Published, error: type[Exception], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=words):
+        read(numbers(tmp_path, text), published)
+
+
+def test_the_page_shows_both(tmp_path: Path) -> None:
+    root = numbers(tmp_path, HEAD + "T1,cells,Colour,,colour,,,,,accuracy,0.99\nT1,cells,X,,x,,,,,accuracy,0.5\n")
+
+    said = claims_table(held([claim()], TABLES)).rows
+    shown = published_table(beside(root, Published("paper", ("T1",)), TABLES)).rows
+
+    assert said == (("They stitch.", "Section 4", "not borne out", "0.8", "above 0.8", "1 of 2"),)
+    assert [row[3:] for row in shown] == [("0.99", "0.8", "0.1414", "2"), ("0.5", "–", "–", "0")]
+
+
+@pytest.mark.parametrize("path", sorted((TOP / "published").glob("*.csv")), ids=lambda path: path.stem)
+def test_the_published_numbers_of_the_repository_can_be_read(path: Path) -> None:
+    rows = read(str(TOP), Published(path.stem, ()))
+
+    assert rows == []
