@@ -12,6 +12,7 @@ from itertools import combinations_with_replacement, product
 from pathlib import Path
 
 import numpy as np
+import repsim
 import torch
 
 from bench import direct
@@ -49,6 +50,7 @@ def rows(sizes: Sizes) -> Iterator[Row]:
     pooled = [Held(layer.read(0, layer.shape[0]).mean((2, 3))) for layer in layers]
     yield from _all_pairs("pooled", pooled, sizes.repetitions)
     yield _features(pooled, sizes.repetitions)
+    yield _peer([layer for layer in pooled if layer.shape[1] <= 2 * sizes.width], sizes.repetitions)
     yield from _all_pairs("flattened", layers, 1)
     yield from _nine(sizes)
     yield from _growth(sizes)
@@ -122,6 +124,16 @@ def _features(layers: Sequence[Activations], repetitions: int) -> Row:
     assert apart <= 1e-6, f"linear_cka is {apart:g} from its formula"
     name = f"linear_cka of {len(layers)} layers, {layers[0].shape[0]} samples, pooled, against features"
     return single("measures", name, min(times), theirs, f"{pairs} pairs by X'Y {seconds(theirs)}", None)
+
+
+def _peer(layers: Sequence[Activations], repetitions: int) -> Row:
+    """Against a package of PyPI that has it right; of narrow layers, for a wide pair takes it minutes."""
+    times, found = of_all("pwcca", layers, repetitions)
+    theirs, apart, pairs = by_formula(lambda x, y: float(repsim.pwcca([x, y])[0, 1]), layers, found, symmetric=True)
+    assert apart <= 1e-6, f"pwcca is {apart:g} from repsim's"
+    width = max(layer.shape[1] for layer in layers)
+    name = f"pwcca of {len(layers)} layers up to {width} features, {layers[0].shape[0]} samples, against repsim"
+    return single("measures", name, min(times), theirs, f"{pairs} pairs by repsim {seconds(theirs)}", MARK)
 
 
 def _nine(sizes: Sizes) -> Iterator[Row]:

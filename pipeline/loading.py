@@ -9,6 +9,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from pipeline import paths
 from pipeline.errors import ParamsError, choices
 from pipeline.params import Params
 from pipeline.registry import typed
@@ -46,7 +47,9 @@ def read_yaml(path: Path) -> object:
 
 
 def problems(params: Params) -> Iterator[ParamsError]:
-    """What is wrong with the names in `params`: unsafe, or used but not defined."""
+    """What is wrong with the names in `params`, unsafe, or used but not defined; or with the stages beside them."""
+    if not _same_stages(Path(params.root) / paths.PIPELINE):
+        yield ParamsError(f"{paths.PIPELINE}: is no copy of the one at the repository's top; copy that one over it")
     for section in ("datasets", "architectures", "recipes", "models"):
         for name in getattr(params, section):
             if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
@@ -79,6 +82,14 @@ def problems(params: Params) -> Iterator[ParamsError]:
     for where in ("objectives", "ranks", "similarity", "figures"):
         if not getattr(params, where):
             yield ParamsError(f"{where}: is empty; it should name at least one")
+
+
+def _same_stages(top: Path) -> bool:
+    """Whether this folder's stages are those at the top; no link, which DVC does not follow in earlier revisions."""
+    here = paths.PIPELINE
+    if not here.exists() or not top.exists():
+        return True
+    return not here.is_symlink() and here.read_bytes() == top.read_bytes()
 
 
 def _undefined(where: str, name: str, known: Iterable[str] | Mapping[str, object]) -> Iterator[ParamsError]:

@@ -117,8 +117,6 @@ def _files(params: Params) -> Iterator[PipelineError]:
 
     if not (Path(params.root) / "pipeline").is_dir():
         yield ParamsError(f"root: {params.root} leads to no folder pipeline; it should lead to the repository's top")
-    elif not _same_stages(Path(params.root) / paths.PIPELINE):
-        yield ParamsError(f"{paths.PIPELINE}: is no copy of the one at the repository's top; copy that one over it")
     root = paths.data_root(params.root, params.data.root)
     for name, entry in params.datasets.items():
         dataset: Dataset = build_kind(f"datasets.{name}", DATASETS, entry)
@@ -132,12 +130,6 @@ def _files(params: Params) -> Iterator[PipelineError]:
             DataError(f"models.{name}.weights: {sentence}")
             for sentence in missing(model.weights, root, params.data.download)
         )
-
-
-def _same_stages(top: Path) -> bool:
-    """Whether this folder's stages are those at the top; no link, which DVC does not follow in earlier revisions."""
-    here = paths.PIPELINE
-    return not here.exists() or (not here.is_symlink() and here.read_bytes() == top.read_bytes())
 
 
 def _networks(params: Params) -> Iterator[PipelineError]:

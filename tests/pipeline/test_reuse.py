@@ -110,11 +110,12 @@ def test_what_a_module_is_imported_for_runs_after_an_edit_of_it_and_no_more(
 def test_stages_that_are_not_those_at_the_top_are_refused(reproduced: Checkout) -> None:
     stages = reproduced.top / "dvc.yaml"
     stages.write_text(stages.read_text() + "# a thought\n")
+    reproduced.params("  lr: 0.01\n", "  lr: 0.02\n")
 
     told = reproduced.run("dvc", "repro", fails=True)
 
     assert "error: dvc.yaml: is no copy of the one at the repository's top; copy that one over it\n" in told
-    assert executed(told) == {"check"}
+    assert executed(told) == {"stitch@one-two-0"}
 
 
 def test_a_study_with_a_mistake_runs_no_stage_but_the_check(reproduced: Checkout) -> None:
