@@ -1,11 +1,12 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, NamedTuple, final
 
 import numpy as np
 
 from pipeline.factors import Compact, Room, inner
-from pipeline.layers import Layers, Seen, by_pairs
+from pipeline.layers import Layers, Seen, by_pairs, mirrored
 from pipeline.relations import agreement, expect_four, refuse_equal
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Of
@@ -43,7 +44,47 @@ class LinearCKA(Index):
         if self.of in ("flattened", "pooled") and _wide(layers, self.of):
             tables = [small.products for small in layers.compacts(self.of, "centred")]
             return agreement(tables, orders, samples, layers.room, unbiased)
+        if self.of in ("flattened", "pooled") and _narrow(layers, self.of):
+            return self._together(layers, orders)
         return by_pairs(layers, self.of, orders, self._measured, self._cosine, symmetric=True)
+
+    def _together(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        """As `by_pairs`, of layers held side by side: X' Y of one and all before it are one matrix product."""
+        seen = [layers.seen(number, self.of) for number in range(len(layers))]
+        ends = np.cumsum([0, *(each.view.shape[1] for each in seen)])
+        rows = layers.room.empty(layers.samples, int(ends[-1]))
+        for each, (start, stop) in zip(seen, pairwise(ends), strict=True):
+            for part, block in each.blocks():
+                rows[part, start:stop] = block
+        diagonals = np.stack([np.einsum("ij,ij->i", own, own) for own in np.split(rows, ends[1:-1], axis=1)])
+        own = self._products(rows, ends, diagonals, layers.as_they_are)
+        for number, (square, diagonal) in enumerate(zip(own.diagonal(), diagonals, strict=True)):
+            refuse_equal(number, square, float(diagonal @ diagonal))
+        norms = np.sqrt(np.outer(own.diagonal(), own.diagonal()))
+        for order in orders:
+            same = np.array_equal(order, layers.as_they_are)
+            cosines = np.minimum(1, (own if same else self._products(rows, ends, diagonals, order)) / norms)
+            if same:
+                np.fill_diagonal(cosines, 1)
+            yield mirrored(cosines)
+
+    def _products(self, rows: np.ndarray, ends: np.ndarray, diagonals: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """<K, L> of each layer and each not before it, the second in another order of samples."""
+        found = np.zeros((len(diagonals), len(diagonals)))
+        same = np.array_equal(order, np.arange(len(rows)))
+        for other, (start, stop) in enumerate(pairwise(ends)):
+            own = rows[:, start:stop]
+            moved = own if same else own[order]
+            before = rows[:, :start].T @ moved
+            squares = np.einsum("ij,ij->i", before, before)
+            products = own.T @ moved  # by itself: of a matrix with itself, BLAS works out one half
+            found[:other, other] = np.add.reduceat(squares, ends[:other]) if other else 0
+            found[other, other] = np.vdot(products, products)
+        if self.estimator == "biased":
+            return found
+        samples, totals = len(rows), diagonals.sum(1)
+        shared = diagonals @ diagonals[:, order].T
+        return found - shared * samples / (samples - 2) + np.outer(totals, totals) / ((samples - 1) * (samples - 2))
 
     def _measured(self, seen: Seen) -> Measured:
         alone = Measured(seen.compact, seen.compact.diagonal(), 1.0)
@@ -70,6 +111,12 @@ def _wide(layers: Layers, of: Of) -> bool:
     """Whether X X' of all layers, with which permutations are cheap, is little dearer to come by than X' Y of pairs."""
     widths = [min(layers.seen(number, of).view.shape) for number in range(len(layers))]
     return bool(layers.samples <= 2 * np.mean(widths))
+
+
+def _narrow(layers: Layers, of: Of) -> bool:
+    """Whether each is whole and has fewer features than samples, and memory holds all of them twice."""
+    widths = [layers.seen(number, of).view.shape[1] for number in range(len(layers))]
+    return layers.whole is None and max(widths) < layers.samples and layers.room.fits(layers.samples, 2 * sum(widths))
 
 
 def inner_of_products(x: Compact, y: Compact, room: Room) -> float:
