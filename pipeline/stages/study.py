@@ -20,7 +20,10 @@ def new(name: str, top: Path = TOP) -> Path:
     if folder.exists():
         raise ParamsError(f"study: {folder.relative_to(top)} is there already; choose another name")
     yaml = YAML()  # keeps the comments
-    document = yaml.load(top / "params.yaml")
+    yaml.representer.add_representer(type(None), lambda to, _: to.represent_scalar("tag:yaml.org,2002:null", "null"))
+    text = (top / "params.yaml").read_text(encoding="utf-8")
+    # Claims of the default study are of its own networks. Taken out as text: ruamel keeps line ends within entries.
+    document = yaml.load(re.sub(r"^claims:.*?(?=^\w)", "claims: []\n\n", text, flags=re.MULTILINE | re.DOTALL))
     document.yaml_set_start_comment(f"The study {name}. docs/params.md explains every key.")
     document["root"] = "../.."
     document["study"] = {"title": name, "question": "What does this study ask? The report begins with it."}

@@ -15,7 +15,7 @@ from pipeline.stages import audit, dataset, detect, extract, plan, train
 from pipeline.stages import cells as stage_cells
 from pipeline.stages.detecting import Watch
 
-DEFAULT = YAML(typ="safe").load(Path(__file__).resolve().parents[2] / "params.yaml")
+DEFAULT = YAML(typ="safe").load(Path(__file__).resolve().parents[2] / "params.yaml") | {"claims": []}
 CUTS = {"resnet": "layer2", "transformer": "blocks.1"}
 DIGITS = {"kind": "mnist", "files": "official", "limit": {"train": 4000, "test": 1000}}
 SCALE = {"mean": [0.1307], "std": [0.3081]}

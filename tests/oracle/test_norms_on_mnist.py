@@ -14,7 +14,7 @@ from pipeline.params import Params
 from pipeline.stages import audit, compare, control, dataset, detect, extract, plan, report, stitch, train
 from pipeline.stages import cells as stage_cells
 
-DEFAULT = YAML(typ="safe").load(Path(__file__).resolve().parents[2] / "params.yaml")
+DEFAULT = YAML(typ="safe").load(Path(__file__).resolve().parents[2] / "params.yaml") | {"claims": []}
 SEEDS = (0, 1, 2)
 NAMES = ("digit", "colour")
 

@@ -15,7 +15,7 @@ from pipeline.params import Params
 from pipeline.stages import cells as stage_cells
 from pipeline.stages import dataset, extract, plan, stitch, train
 
-DEFAULT = YAML(typ="safe").load(Path(__file__).resolve().parents[2] / "params.yaml")
+DEFAULT = YAML(typ="safe").load(Path(__file__).resolve().parents[2] / "params.yaml") | {"claims": []}
 LIMIT = {"train": 2000, "test": 500}
 HALF = [0.5, 0.5, 0.5]
 

@@ -25,7 +25,7 @@ def row(ratio: float, mark: float | None) -> Row:
 
 
 @pytest.mark.parametrize(
-    ("part", "count"), [("extraction", 8), ("reading", 5), ("stitching", 2), ("stepping", 7), ("measures", 43)]
+    ("part", "count"), [("extraction", 8), ("reading", 5), ("stitching", 2), ("stepping", 7), ("measures", 44)]
 )
 def test_every_ratio_of_a_part_is_finite_and_positive(part: str, count: int) -> None:
     rows, skipped = measure((part,), QUICK)

@@ -45,6 +45,7 @@ def test_a_new_study_is_a_params_file_beside_the_stages_of_all_studies(tmp_path:
     params = load_params(folder / "params.yaml")
     assert (params.root, params.study.title) == ("../..", "mine")
     assert (folder / "dvc.yaml").read_text() == (TOP / "dvc.yaml").read_text()
+    assert (params.claims, params.published) == ((), None)
     assert "Five" not in (folder / "params.yaml").read_text()
     assert "# never part of a hash" in (folder / "params.yaml").read_text()
 

@@ -39,7 +39,7 @@ from pipeline.stages import cells as stage_cells
 from pipeline.stages.making import loaded
 
 TOP = Path(__file__).resolve().parents[2]
-DEFAULT = YAML(typ="safe").load(TOP / "params.yaml")
+DEFAULT = YAML(typ="safe").load(TOP / "params.yaml") | {"claims": []}
 
 
 def study(**changes: object) -> Params:
