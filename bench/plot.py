@@ -26,6 +26,9 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         for panel, (axis, named) in zip(figure.subplots(1, len(curves), squeeze=False)[0], curves.items(), strict=True):
             for name, points in named.items():
                 panel.loglog(*zip(*points, strict=True), marker="o", label=name)
+            steps = sorted({x for points in named.values() for x, _ in points})
             panel.set(xlabel=axis, ylabel="seconds")
+            panel.set_xticks(steps, [f"{step:,.0f}" for step in steps])
+            panel.set_xticks([], minor=True)
             panel.legend(frameon=False)
         figure.savefig(path, metadata={"Date": None})
