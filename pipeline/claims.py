@@ -11,7 +11,7 @@ from pandas import DataFrame, Series
 from pipeline import page
 from pipeline.errors import DataError, ParamsError, PipelineError, choices
 from pipeline.figures.style import words
-from pipeline.figures.tables import chosen, distinct, series
+from pipeline.figures.tables import chosen, distinct, series, where
 from pipeline.page import Format, Table
 from pipeline.params import Claim, Params, Published
 
@@ -48,14 +48,17 @@ def held(claims: Sequence[Claim], tables: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def _held(number: int, claim: Claim, table: DataFrame) -> list[Any]:
-    where = f"claims[{number}]"
-    rows = _chosen(f"{where}.where", claim.of, table, claim.where)
-    others = None if claim.than is None else _chosen(f"{where}.than", claim.of, table, claim.than)
+    place = f"claims[{number}]"
+    rows = _chosen(f"{place}.where", claim.of, table, claim.where)
+    others = None if claim.than is None else _chosen(f"{place}.than", claim.of, table, claim.than)
     for part in (rows, others):
         if part is not None and (claim.measure not in part or series(part, claim.measure).isna().any()):
-            raise ParamsError(f"{where}.measure: {claim.measure} is not defined for all of its {claim.of}; use another")
+            raise ParamsError(f"{place}.measure: {claim.measure} is not defined for all of its {claim.of}; use another")
     seeds = distinct(rows, "seed") if "seed" in rows else []
-    each = [_statistic(claim, _of(rows, seed), None if others is None else _of(others, seed)) for seed in seeds]
+    each = [
+        _statistic(claim, where(rows, seed=seed), None if others is None else where(others, seed=seed))
+        for seed in seeds
+    ]
     value = _statistic(claim, rows, others)
     outcome = BORNE_OUT if claim.bears_out(value) else NOT
     return [
@@ -70,17 +73,13 @@ def _held(number: int, claim: Claim, table: DataFrame) -> list[Any]:
     ]
 
 
-def _of(rows: DataFrame, seed: int) -> DataFrame:
-    return chosen(rows, series(rows, "seed") == seed)
-
-
-def _chosen(where: str, of: str, table: DataFrame, wanted: Mapping[str, Any]) -> DataFrame:
+def _chosen(place: str, of: str, table: DataFrame, wanted: Mapping[str, Any]) -> DataFrame:
     for key, values in wanted.items():
         if key not in table:
-            raise ParamsError(f"{where}: {key} is no column of {of}; use one of {', '.join(map(str, table.columns))}")
+            raise ParamsError(f"{place}: {key} is no column of {of}; use one of {', '.join(map(str, table.columns))}")
         table = chosen(table, series(table, key).isin(values if isinstance(values, list) else [values]))
     if table.empty:
-        raise ParamsError(f"{where}: chooses no row of {of}; it should choose one or more")
+        raise ParamsError(f"{place}: chooses no row of {of}; it should choose one or more")
     return table
 
 
@@ -157,10 +156,7 @@ def read(root: str, published: Published) -> list[dict[str, Any]]:
 
 
 def _beside(row: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[Any]:
-    table = tables[row["of"]]
-    for key in KEYS:
-        if row[key]:
-            table = chosen(table, series(table, key) == row[key])
+    table = where(tables[row["of"]], **{key: row[key] for key in KEYS if row[key]})
     values = series(table, row["measure"]).to_numpy(np.float64) if row["measure"] in table else np.empty(0)
     mean = float(values.mean()) if len(values) else None
     deviation = float(values.std(ddof=1)) if len(values) > 1 else None

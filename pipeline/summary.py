@@ -153,7 +153,7 @@ def _judged(judged: DataFrame) -> str:
 
 def _judged_by(receiver: str, objective: str, rows: DataFrame) -> str:
     others = chosen(rows, series(rows, "sender") != receiver)
-    own = chosen(rows, series(rows, "sender") == receiver)
+    own = where(rows, sender=receiver)
     empty = {name for names in series(where(others, verdict=UNINFORMATIVE), "as_well") for name in names.split()}
     told = " or ".join(said for name, said in _EMPTY.items() if name in empty)
     said = [f"Of {len(others)} stitches of other models: {_tally(others)}."] if len(others) else []

@@ -7,7 +7,7 @@ import numpy as np
 
 from pipeline.factors import Compact, Room, inner
 from pipeline.layers import Layers, Seen, by_pairs, mirrored
-from pipeline.relations import agreement, expect_four, refuse_equal
+from pipeline.relations import agreement, centred, expect_four, refuse_equal
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Of
 
@@ -57,7 +57,7 @@ class LinearCKA(Index):
             for part, block in each.blocks():
                 rows[part, start:stop] = block
         diagonals = np.stack([np.einsum("ij,ij->i", own, own) for own in np.split(rows, ends[1:-1], axis=1)])
-        own = self._products(rows, ends, diagonals, layers.as_they_are)
+        own = self._products(rows, ends, diagonals)
         for number, (square, diagonal) in enumerate(zip(own.diagonal(), diagonals, strict=True)):
             refuse_equal(number, square, float(diagonal @ diagonal))
         norms = np.sqrt(np.outer(own.diagonal(), own.diagonal()))
@@ -68,13 +68,14 @@ class LinearCKA(Index):
                 np.fill_diagonal(cosines, 1)
             yield mirrored(cosines)
 
-    def _products(self, rows: np.ndarray, ends: np.ndarray, diagonals: np.ndarray, order: np.ndarray) -> np.ndarray:
-        """<K, L> of each layer and each not before it, the second in another order of samples."""
+    def _products(
+        self, rows: np.ndarray, ends: np.ndarray, diagonals: np.ndarray, order: np.ndarray | None = None
+    ) -> np.ndarray:
+        """<K, L> of each layer and each not before it, the second in another order of samples where one is given."""
         found = np.zeros((len(diagonals), len(diagonals)))
-        same = np.array_equal(order, np.arange(len(rows)))
         for other, (start, stop) in enumerate(pairwise(ends)):
             own = rows[:, start:stop]
-            moved = own if same else own[order]
+            moved = own if order is None else own[order]
             before = rows[:, :start].T @ moved
             squares = np.einsum("ij,ij->i", before, before)
             products = own.T @ moved  # by itself: of a matrix with itself, BLAS works out one half
@@ -82,9 +83,8 @@ class LinearCKA(Index):
             found[other, other] = np.vdot(products, products)
         if self.estimator == "biased":
             return found
-        samples, totals = len(rows), diagonals.sum(1)
-        shared = diagonals @ diagonals[:, order].T
-        return found - shared * samples / (samples - 2) + np.outer(totals, totals) / ((samples - 1) * (samples - 2))
+        totals, others = diagonals.sum(1), diagonals if order is None else diagonals[:, order]
+        return _unbiased(found, diagonals @ others.T, np.outer(totals, totals), len(rows))
 
     def _measured(self, seen: Seen) -> Measured:
         alone = Measured(seen.compact, seen.compact.diagonal(), 1.0)
@@ -102,9 +102,13 @@ class LinearCKA(Index):
         product = inner_of_products(x.compact, y.compact, room)
         if self.estimator == "biased":
             return product
-        samples, diagonals = len(x.diagonal), float(x.diagonal @ y.diagonal)
-        totals = x.diagonal.sum() * y.diagonal.sum()
-        return float(product - diagonals * samples / (samples - 2) + totals / ((samples - 1) * (samples - 2)))
+        shared, totals = x.diagonal @ y.diagonal, x.diagonal.sum() * y.diagonal.sum()
+        return float(_unbiased(*np.atleast_1d(product, shared, totals), samples=len(x.diagonal))[0])
+
+
+def _unbiased(products: np.ndarray, shared: np.ndarray, totals: np.ndarray, samples: int) -> np.ndarray:
+    """N (N - 3) times the U-statistic: what centred K and L leave of hollow ones are their diagonals, negative."""
+    return centred(products - shared, shared, totals, samples, unbiased=True)
 
 
 def _wide(layers: Layers, of: Of) -> bool:

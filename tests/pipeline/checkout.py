@@ -52,6 +52,10 @@ class Checkout:
         self.run("git", "add", "--all", ".", where=self.top)
         self.run("git", "commit", "--quiet", "--allow-empty", "--message", "as it is", where=self.top)
 
+    def cells_made(self) -> dict[Path, int]:
+        """When each cell that is whole was made."""
+        return {path: path.stat().st_mtime_ns for path in self.study.glob("cache/.scratch/stitch/*/scores.json")}
+
     def params(self, old: str, new: str) -> None:
         """Edits the study's params."""
         path = self.study / "params.yaml"

@@ -68,11 +68,6 @@ def rows(checkout: Checkout, table: str) -> pandas.DataFrame:
     return pandas.read_csv(checkout.study / f"reports/tables/{table}.csv")
 
 
-def cells_done(checkout: Checkout) -> dict[Path, int]:
-    """When each cell was made."""
-    return {path: path.stat().st_mtime_ns for path in checkout.study.glob("cache/.scratch/stitch/*/scores.json")}
-
-
 def test_the_guide_has_a_row_for_every_family() -> None:
     families = {path.parent.name for path in (TOP / "pipeline").glob("*/base.py")}
 
@@ -117,7 +112,7 @@ def test_a_new_rank_runs_the_audit_and_a_new_dataset_no_network(reproduced: Chec
 
 
 def test_a_new_objective_makes_its_own_cells_and_a_new_architecture_its_own_network(reproduced: Checkout) -> None:
-    before = cells_done(reproduced)
+    before = reproduced.cells_made()
     add(reproduced, "objectives", "models")
     enter(reproduced, next(use for use in USES if use.startswith("models.")))
 
@@ -126,8 +121,8 @@ def test_a_new_objective_makes_its_own_cells_and_a_new_architecture_its_own_netw
     of_objective = {"stitch@one-two-0", "control@two-0", "audit@one-two-0", "report"}
     of_model = {"check", "plan@one", "plan@two", "plan@flat", "train@flat-0", "extract@flat-0-patches"}
     assert ran == of_objective | of_model | {"compare@linear_cka", "trial"}
-    assert before.items() <= cells_done(reproduced).items()
-    assert len(cells_done(reproduced)) == len(before) + 3 * len(["one", "self", "random", "noise"])
+    assert before.items() <= reproduced.cells_made().items()
+    assert len(reproduced.cells_made()) == len(before) + 3 * len(["one", "self", "random", "noise"])
     assert set(rows(reproduced, "cells")["objective"]) == {"task", "direct", "smoothed_task"}
     assert "flat" in set(rows(reproduced, "networks")["model"]) & set(rows(reproduced, "similarity")["model"])
 
@@ -144,13 +139,13 @@ def test_a_new_stitch_makes_every_cell_anew_and_nothing_before_them(reproduced: 
 
 
 def test_a_new_control_makes_its_own_cells_and_stands_beside_all(reproduced: Checkout) -> None:
-    before = cells_done(reproduced)
+    before = reproduced.cells_made()
     add(reproduced, "controls")
 
     ran = reproduced.repro()
 
     assert ran == {"check", "stitch@one-two-0", "control@two-0", "report"}
-    assert len(cells_done(reproduced)) == len(before) + 3
+    assert len(reproduced.cells_made()) == len(before) + 3
     assert "shuffled" in rows(reproduced, "cells").columns
 
 
@@ -168,14 +163,14 @@ def test_the_copied_files_are_all_in_the_guide() -> None:
 
 
 def test_a_new_detector_is_asked_by_every_audit_and_no_stitch_is_made(reproduced: Checkout) -> None:
-    before = cells_done(reproduced)
+    before = reproduced.cells_made()
     add(reproduced, "detectors")
 
     ran = reproduced.repro()
 
     assert ran == {"check", "detect@two-0", "control@two-0", "audit@one-two-0", "report"}
     assert "auroc_distant" in set(rows(reproduced, "audits")["measure"])
-    assert cells_done(reproduced) == before
+    assert reproduced.cells_made() == before
 
 
 def test_a_new_trial_asks_every_index_and_runs_nothing_before_it(reproduced: Checkout) -> None:

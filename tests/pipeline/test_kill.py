@@ -63,11 +63,6 @@ def trace(scratch: Path) -> set[tuple[str, int]]:
     return found
 
 
-def finished(scratch: Path) -> dict[str, int]:
-    """When each cell that is whole was made."""
-    return {str(path): path.stat().st_mtime_ns for path in scratch.glob("*/scores.json")}
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -80,14 +75,14 @@ def test_a_stage_killed_at_many_moments_ends_in_the_same_bytes(name: str, peacef
     scratch = peaceful.study / "cache/.scratch" / traces
     peaceful.run("rm", "-rf", str(scratch))
 
-    deaths, kept = list[bool](), list[dict[str, int]]()
+    deaths, kept = list[bool](), list[dict[Path, int]]()
     for moment in range(KILLS):
         deaths.append(killed(peaceful, stage, scratch, moment * 0.08))
-        kept.append(finished(scratch))
+        kept.append(peaceful.cells_made())
     peaceful.repro()
 
     assert sum(deaths) >= 3, deaths
     assert any(kept) or traces != "stitch"
-    assert all(before.items() <= finished(scratch).items() for before in kept)  # no finished cell is made again
+    assert all(before.items() <= peaceful.cells_made().items() for before in kept)  # no finished cell is made again
     assert contents(peaceful.study / output) == wanted
     assert (peaceful.study / "dvc.lock").read_text() == lock
