@@ -8,7 +8,7 @@ from pandas import DataFrame
 from pipeline.figures.style import words
 from pipeline.figures.tables import distinct, groups, where
 from pipeline.page import Format, Table, table
-from pipeline.registry import lookup
+from pipeline.registry import kind_of, lookup
 from pipeline.trials import TRIALS
 from pipeline.trials.base import ALL, Trial
 
@@ -25,7 +25,7 @@ CAPTION = (
 
 def belief_table(rows: DataFrame, trials: Iterable[str]) -> Table:
     """Of the trials that are named; empty where there are none."""
-    classes: dict[str, type[Trial]] = {name: lookup(f"trials.{name}", TRIALS, name) for name in trials}
+    classes: dict[str, type[Trial]] = {name: lookup(f"trials.{name}", TRIALS, kind_of(name)) for name in trials}
     headings = {f"{name}.{part}": heading for name, cls in classes.items() for part, heading in cls.headings.items()}
     answers = {column: dict(_answers(rows, *column.split("."))) for column in headings}
     indices = [] if rows.empty else distinct(rows, "index")

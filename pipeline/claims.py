@@ -51,9 +51,9 @@ def _held(number: int, claim: Claim, table: DataFrame) -> list[Any]:
     place = f"claims[{number}]"
     rows = _chosen(f"{place}.where", claim.of, table, claim.where)
     others = None if claim.than is None else _chosen(f"{place}.than", claim.of, table, claim.than)
-    for part in (rows, others):
-        if part is not None and (claim.measure not in part or series(part, claim.measure).isna().any()):
-            raise ParamsError(f"{place}.measure: {claim.measure} is not defined for all of its {claim.of}; use another")
+    for key, column in (("measure", claim.measure), ("minus", claim.minus)):
+        if column is not None and not all(_defined(part, column) for part in (rows, others)):
+            raise ParamsError(f"{place}.{key}: {column} is not defined for all of its {claim.of}; use another")
     seeds = distinct(rows, "seed") if "seed" in rows else []
     each = [
         _statistic(claim, where(rows, seed=seed), None if others is None else where(others, seed=seed))
@@ -71,6 +71,10 @@ def _held(number: int, claim: Claim, table: DataFrame) -> list[Any]:
         len(each),
         sum(map(claim.bears_out, each)),
     ]
+
+
+def _defined(rows: DataFrame | None, column: str) -> bool:
+    return rows is None or (column in rows and not series(rows, column).isna().any())
 
 
 def _chosen(place: str, of: str, table: DataFrame, wanted: Mapping[str, Any]) -> DataFrame:
@@ -91,7 +95,8 @@ def _statistic(claim: Claim, rows: DataFrame, others: DataFrame | None) -> float
 def _taken(claim: Claim, rows: DataFrame) -> float:
     """Of means over seeds, so that a claim on every cell is one on what cells do on average."""
     keys = [column for column in rows.select_dtypes(exclude="number") if column not in ("seed", "words")]
-    values = cast(Series, rows.groupby(keys, sort=False)[claim.measure].mean() if keys else series(rows, claim.measure))
+    each = series(rows, claim.measure) - (series(rows, claim.minus) if claim.minus else 0.0)
+    values = cast(Series, each.groupby([series(rows, key) for key in keys], sort=False).mean() if keys else each)
     return float({"least": values.min, "mean": values.mean, "greatest": values.max}[claim.take]())
 
 

@@ -152,14 +152,15 @@ def check(record: bool) -> None:
     from pipeline.stages import listing
     from pipeline.stages.check import check as problems_of
 
-    found = problems_of(_params_without_names_checked())
+    params = _params_without_names_checked()
+    found = problems_of(params)
     for error in found:
         _tell(error)
     if found:
         raise SystemExit(BAD_INPUT)
     click.echo("nothing wrong found")
     if record:
-        listing.run()
+        listing.run(params.similarity)
 
 
 @main.command()

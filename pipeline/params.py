@@ -209,24 +209,34 @@ class Claim:
 
     says: str
     place: str  # where the paper says it
-    of: Literal["cells", "networks", "trials", "similarity"]
+    of: Literal["cells", "controls", "networks", "trials", "similarity"]
     where: Options  # values of their columns, one or a list each
     than: Options | None  # as `where`: the claim is then of the difference between both
     measure: str  # a column
+    minus: str | None  # another one, which is taken from it row by row
     take: Literal["least", "mean", "greatest"]  # of means over seeds
     above: float | None  # what that should exceed
-    below: float | None  # or fall short of
+    below: float | None  # or fall short of; with both, where above is the smaller, it should be between, else outside
 
     def __post_init__(self) -> None:
-        one = (self.above is None) != (self.below is None)
-        _require(one, "above: is given with below, or neither is; one of them should be a number and the other null")
+        some = self.above is not None or self.below is not None
+        _require(some, "above: is null, as below is; one of them should be a number, or both")
 
     def bears_out(self, value: float) -> bool:
-        return value > self.above if self.above is not None else value < (self.below or 0)
+        ends = [value > self.above] if self.above is not None else []
+        ends += [value < self.below] if self.below is not None else []
+        return any(ends) if self._outside else all(ends)
 
     @property
     def wanted(self) -> str:
-        return f"above {self.above:g}" if self.above is not None else f"below {self.below or 0:g}"
+        if self._outside:
+            return f"below {self.below:g} or above {self.above:g}"
+        ends = [f"{name} {end:g}" for name, end in (("above", self.above), ("below", self.below)) if end is not None]
+        return " and ".join(ends)
+
+    @property
+    def _outside(self) -> bool:
+        return self.above is not None and self.below is not None and self.above >= self.below
 
 
 @dataclass(frozen=True)

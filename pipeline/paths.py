@@ -16,6 +16,7 @@ LOG = Path("cache/.log")  # times and versions of runs; never an output
 REPORTS = Path("reports")
 
 DATASETS = Path("data/prepared")
+PLANS = Path("cache/plans")
 NETWORKS = Path("cache/networks")
 ACTIVATIONS = Path("cache/activations")
 CELLS = Path("cache/cells")
@@ -37,12 +38,17 @@ def code(stage: str) -> Path:
     return Path("cache/code") / f"{stage}.txt"
 
 
+def index_code(name: str) -> Path:
+    """The same of one index of similarity."""
+    return Path("cache/code/similarity") / f"{name}.txt"
+
+
 def dataset(name: str) -> Path:
     return DATASETS / name
 
 
 def plan(model: str) -> Path:
-    return Path("cache/plans") / f"{model}.json"
+    return PLANS / f"{model}.json"
 
 
 def network(model: str, seed: int) -> Path:

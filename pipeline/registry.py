@@ -17,6 +17,17 @@ Table = Mapping[str, str]
 T = TypeVar("T")
 
 
+def kind_of(name: str) -> str:
+    """The variant that a name in params stands for: with other options, `noise-wide` is another `noise`."""
+    kind, _, label = name.partition("-")
+    return kind if label.isalnum() and label.isascii() else name
+
+
+def module_of(table: Table, name: str) -> str:
+    """The module of the variant that a name in params stands for."""
+    return table[kind_of(name)].partition(":")[0]
+
+
 def lookup(where: str, table: Table, name: object) -> type:
     """The class that `table` lists under `name`."""
     if not isinstance(name, str) or name not in table:
@@ -27,7 +38,7 @@ def lookup(where: str, table: Table, name: object) -> type:
 
 def build(where: str, table: Table, name: object, options: object) -> Any:
     """The variant `name` of a family with `options` as its fields; `where` is its place in params."""
-    return typed(where, lookup(where, table, name), options, table)
+    return typed(where, lookup(where, table, kind_of(name) if isinstance(name, str) else name), options, table)
 
 
 def build_kind(where: str, table: Table, entry: object) -> Any:
@@ -36,7 +47,7 @@ def build_kind(where: str, table: Table, entry: object) -> Any:
         raise ParamsError(f"{where}: has no kind; choose from {', '.join(sorted(table))}")
     options = {key: value for key, value in entry.items() if key != "kind"}
     kind = entry["kind"]
-    return build(where if isinstance(kind, str) and kind in table else f"{where}.kind", table, kind, options)
+    return typed(where, lookup(f"{where}.kind", table, kind), options, table)
 
 
 def typed(where: str, cls: type[T], options: object, table: Table | None = None) -> T:

@@ -10,7 +10,7 @@ from pipeline.params import Params
 from pipeline.provenance import digest_table, stage_table, version_table
 from pipeline.similarities import calibrated
 from pipeline.summary import KEYS, auroc_of, verdict_table
-from pipeline.verdicts import MEANINGS, PAIR, SHORT
+from pipeline.verdicts import MEANINGS, PAIR, SHORT, baselines, called
 
 
 def shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params: Params) -> Table:
@@ -20,8 +20,8 @@ def shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params:
     columns |= {"verdict": ("verdict", str)}
     columns |= {"accuracy": ("accuracy, stitched", page.percent)}
     columns |= {"shown": ("points over the receiver unstitched", str)}
-    there = distinct(held, "baseline")
-    columns |= {f"over_{name}": (f"points over {SHORT[name]}", page.points) for name in SHORT if name in there}
+    there = baselines(distinct(held, "baseline"))
+    columns |= {f"over_{name}": (f"points over {called(name, SHORT)}", page.points) for name in there[1:]}
     columns |= {"by_recalibration": ("share of the gain by recalibration", page.share)}
     columns |= {rank: (f"{words(rank)} rank, over the receiver’s", page.ratio) for rank in params.ranks}
     if "distance" in cells:
@@ -58,7 +58,7 @@ def shown_cells(cells: DataFrame, params: Params) -> Table:
         "unstitched": ("accuracy, receiver unstitched", page.percent),
         "difference": ("difference, points", page.points),
     }
-    columns |= {name: (f"accuracy, {SHORT[name]}", page.percent) for name in SHORT if name in cells}
+    columns |= {name: (f"accuracy, {called(name, SHORT)}", page.percent) for name in baselines(cells)[1:]}
     for rank in params.ranks:
         columns |= {rank: (f"{words(rank)} rank, stitched", page.number)}
         columns |= {f"receiver_{rank}": (f"{words(rank)} rank, receiver unstitched", page.number)}

@@ -10,7 +10,7 @@ from pipeline.figures.base import Evidence
 from pipeline.figures.style import words
 from pipeline.figures.tables import chosen, distinct, groups, series, summarised, where
 from pipeline.similarities import calibrated, defined, spread
-from pipeline.verdicts import BASELINES, MEANINGS, PAIR, UNINFORMATIVE
+from pipeline.verdicts import MEANINGS, PAIR, UNINFORMATIVE, baselines, called
 
 KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map", "objective"]
 _DIGITS = 6  # of what is written; beyond these machines differ
@@ -30,11 +30,20 @@ def cell_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
     for name in distinct(evidence.controls, "sender"):
         table = table.merge(_control(evidence.controls, name), how="left", validate="many_to_one")
     table["difference"] = table["accuracy"] - table["unstitched"]
-    held = [name for name in BASELINES if name in table]
-    first = [*KEYS, "accuracy", "unstitched", "difference", *(name for name in held if name != "unstitched")]
+    held = [name for name in baselines(table) if name != "unstitched"]
+    first = [*KEYS, "accuracy", "unstitched", "difference", *held]
     table = table.reindex(columns=[*first, *(column for column in table if column not in first)])
     table = _joined(table, wide(evidence.audits, KEYS), "audits")
     return _joined(table, _similarities(evidence), "comparisons")
+
+
+def control_table(evidence: Evidence) -> DataFrame:
+    """One row a cell whose sender is a control, as those of `cell_table`, with fewer columns."""
+    if evidence.controls.empty:
+        return DataFrame(columns=KEYS)
+    table = _joined(wide(evidence.controls, KEYS), _unstitched(evidence), "networks")
+    table["difference"] = series(table, "accuracy") - series(table, "unstitched")
+    return table.merge(wide(evidence.control_audits, KEYS), how="left", on=KEYS, validate="one_to_one")
 
 
 def _at_home(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
@@ -155,7 +164,7 @@ def _judged_by(receiver: str, objective: str, rows: DataFrame) -> str:
     others = chosen(rows, series(rows, "sender") != receiver)
     own = where(rows, sender=receiver)
     empty = {name for names in series(where(others, verdict=UNINFORMATIVE), "as_well") for name in names.split()}
-    told = " or ".join(said for name, said in _EMPTY.items() if name in empty)
+    told = " or ".join(called(name, _EMPTY) for name in baselines(empty))
     said = [f"Of {len(others)} stitches of other models: {_tally(others)}."] if len(others) else []
     said += [f"Where they are uninformative, {told} reaches the receiver’s accuracy as well."] if told else []
     said += [f"Of {len(own)} of its own, a control: {_tally(own)}."] if len(own) else []

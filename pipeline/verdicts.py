@@ -5,7 +5,7 @@ seed: a difference, and an interval for its mean. With one seed the interval is 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy import stats
 from pipeline.departures import PAIR
 from pipeline.figures.tables import chosen, groups, series
 from pipeline.params import Verdicts
+from pipeline.registry import kind_of
 
 OWN_SPREAD = 5  # seeds from which on each cell's own spread is known well enough
 
@@ -55,9 +56,21 @@ MEANINGS = {
 UNCONTROLLED = "there is no empty control to hold it against, or too little to tell whether it reaches the receiver"
 
 
+def baselines(columns: Iterable[str]) -> list[str]:
+    """Those of the columns that cells are held against, in the order of BASELINES; `noise-wide` is a `noise`."""
+    there = list(columns)
+    return [name for kind in BASELINES for name in there if kind_of(name) == kind]
+
+
+def called(name: str, words: Mapping[str, str] = BASELINES) -> str:
+    """A baseline in words, with what tells it from others of its kind."""
+    kind = kind_of(name)
+    return words[kind] if name == kind else f"{words[kind]} ({name.removeprefix(kind)[1:]})"
+
+
 def comparisons(cells: DataFrame, rules: Verdicts) -> DataFrame:
     """A row for each baseline there is: accuracy, of_baseline, difference, low, high, outcome."""
-    found = [row for baseline in BASELINES if baseline in cells for row in _against(cells, baseline, rules)]
+    found = [row for baseline in baselines(cells) for row in _against(cells, baseline, rules)]
     order = {pair: place for place, (pair, _) in enumerate(groups(cells, *PAIR))}
     found.sort(key=lambda row: order[tuple(row[key] for key in PAIR)])
     return DataFrame(found, columns=[*PAIR, "labelled", "baseline", *_NUMBERS, "outcome"])
@@ -160,7 +173,7 @@ def verdicts(held: DataFrame, departed: DataFrame, margin: float) -> DataFrame:
     for pair, found in groups(held, *PAIR):
         by: dict[Any, dict[Any, Any]] = found.set_index("baseline").to_dict("index")
         labelled = bool(found["labelled"].iloc[0])
-        empty = {name: by[name] for name in EMPTY if name in by and (labelled or name != "probe")}
+        empty = {name: by[name] for name in baselines(by) if kind_of(name) in (EMPTY if labelled else EMPTY[:-1])}
         as_well = [name for name, against in empty.items() if against["high"] <= margin]
         unsure = [name for name, against in empty.items() if against["low"] <= margin < against["high"]]
         share = by_recalibration(by)
@@ -201,9 +214,9 @@ def _words(
 ) -> str:
     said = [MEANINGS[verdict]]
     if verdict == UNINFORMATIVE:
-        said = [f"{said[0]}: {', '.join(BASELINES[name] for name in as_well)}"]
+        said = [f"{said[0]}: {', '.join(map(called, as_well))}"]
     if verdict == OPEN and unsure and reached:
-        said = [f"cannot be told from {', '.join(BASELINES[name] for name in unsure)}"]
+        said = [f"cannot be told from {', '.join(map(called, unsure))}"]
     if departs:
         said.append(departs)
     if share:

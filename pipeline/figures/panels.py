@@ -11,6 +11,7 @@ from pandas import DataFrame
 from pipeline.figures.base import Evidence
 from pipeline.figures.style import FAINT, INK, colour, marker, words
 from pipeline.figures.tables import distinct, summarised, where
+from pipeline.registry import kind_of
 
 _DODGE = 0.3  # of the distance between two cuts; all senders together
 _HEIGHT = 2.5  # inches of one row of panels
@@ -78,8 +79,9 @@ def draw_controls(axes: Axes, rows: DataFrame, cuts: Sequence[str]) -> None:
 
 def _control_line(name: str) -> dict[str, Any]:
     """The same for a control in every figure; marks are strokes, under the filled ones of senders."""
-    shape = _STROKES.get(name, "2")
-    return {"linestyle": ":", "linewidth": 0.9, "color": FAINT, "marker": shape, "markersize": 5, "zorder": 1.5}
+    kind = kind_of(name)
+    shape, size = (_STROKES.get(kind, "2"), 5) if kind == name else (f"${name.removeprefix(kind)[1:]}$", 11)
+    return {"linestyle": ":", "linewidth": 0.9, "color": FAINT, "marker": shape, "markersize": size, "zorder": 1.5}
 
 
 def add_key(

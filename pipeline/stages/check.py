@@ -24,7 +24,7 @@ from pipeline.objectives import OBJECTIVES
 from pipeline.objectives.base import Objective
 from pipeline.params import Params
 from pipeline.ranks import RANKS
-from pipeline.registry import Table, build, build_kind, lookup
+from pipeline.registry import Table, build, build_kind, kind_of, lookup
 from pipeline.similarity import INDICES
 from pipeline.stitches import STITCHES
 from pipeline.trials import TRIALS
@@ -70,8 +70,8 @@ def _variants(params: Params) -> Iterator[PipelineError]:
 def _references(params: Params) -> Iterator[PipelineError]:
     """Whether what figures refer to is defined, and is measured."""
     for name, options in params.figures.items():
-        if name in FIGURES:
-            for option, section in lookup(f"figures.{name}", FIGURES, name).refers.items():
+        if kind_of(name) in FIGURES:
+            for option, section in lookup(f"figures.{name}", FIGURES, kind_of(name)).refers.items():
                 if options.get(option) not in getattr(params, section):
                     known = choices(str(options.get(option)), getattr(params, section))
                     where = f"figures.{name}.{option}: {options.get(option)}"

@@ -21,7 +21,7 @@ from pipeline.params import Extraction, Params
 from pipeline.prepared import read_prepared
 from pipeline.progress import progress
 from pipeline.randomness import seed_for
-from pipeline.registry import build
+from pipeline.registry import build, module_of
 from pipeline.stages import audit
 from pipeline.stages.cells import Cell, csv, kept, own_activations
 from pipeline.stages.extract import inputs, store
@@ -93,7 +93,7 @@ def cells(params: Params, name: str, receiver: str, seed: int) -> list[ControlCe
     drafts = planned(params, name, receiver, seed, pairs, dict.fromkeys(possible, ""))
     found = [ControlCell(**facts, **more) for facts in drafts]
     digests = [found[0].held_source().digest, taken.digest] if found else []
-    module = CONTROLS[name].partition(":")[0]
+    module = module_of(CONTROLS, name)
     return [replace(known(cell), origin=origin(digests, cell.map, cell.objective, __name__, module)) for cell in found]
 
 

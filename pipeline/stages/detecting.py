@@ -22,7 +22,7 @@ from pipeline.networks import read_plan
 from pipeline.params import Labelling, Params
 from pipeline.randomness import seed_for
 from pipeline.reading import batches_of
-from pipeline.registry import build
+from pipeline.registry import build, module_of
 from pipeline.relabelling import relabelled
 from pipeline.stages.cells import kept, own_activations, receiving
 from pipeline.training import fit
@@ -120,7 +120,7 @@ class Watch:
         detector = self.detectors[name]
         auxiliary = self._of(self.params.detection.auxiliary).digest if detector.auxiliary else ""
         recipes = [asdict(self.params.recipes[recipe]) for recipe in detector.recipes]
-        code = code_digest(closure(__name__, DETECTORS[name].partition(":")[0]))
+        code = code_digest(closure(__name__, module_of(DETECTORS, name)))
         return digest(
             self.own.digest, auxiliary, cut, name, self.params.detectors[name], recipes, self.params.seed, code
         )

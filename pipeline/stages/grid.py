@@ -9,6 +9,7 @@ from pipeline.errors import ParamsError, StoreError
 from pipeline.imports import closure, code_digest
 from pipeline.objectives import OBJECTIVES
 from pipeline.params import Params
+from pipeline.registry import module_of
 from pipeline.stages.cells import Cell, kept, opened, painter
 from pipeline.stages.joints import problem
 from pipeline.stitches import STITCHES
@@ -68,8 +69,8 @@ def origin(digests: Sequence[str], kind: str, objective: str, *more: str) -> str
     """Digest of what is stitched (and so of the weights) and of the code that a cell's numbers come from."""
     modules = [
         "pipeline.stages.making",
-        STITCHES[kind].partition(":")[0],
-        OBJECTIVES[objective].partition(":")[0],
+        module_of(STITCHES, kind),
+        module_of(OBJECTIVES, objective),
         *more,
     ]
     return digest(list(digests), code_digest(closure(*modules)))

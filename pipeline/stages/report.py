@@ -22,7 +22,7 @@ from pipeline.params import Params
 from pipeline.registry import build
 from pipeline.showing import shown_cells, shown_detectors, shown_networks, shown_provenance, shown_verdicts
 from pipeline.similarities import LAYERS, over_seeds
-from pipeline.summary import accuracy_plot, cell_table, finding, metrics, network_table, wide
+from pipeline.summary import accuracy_plot, cell_table, control_table, finding, metrics, network_table, wide
 from pipeline.tidying import tidy
 from pipeline.verdicts import comparisons, verdicts
 
@@ -48,7 +48,13 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
     numbers = metrics(cells, params.similarity)
     networks = network_table(evidence.networks, own, evidence.data)
     similarity = wide(evidence.similarity, LAYERS)
-    measured = {"cells": cells, "networks": networks, "trials": evidence.trials, "similarity": similarity}
+    measured = {
+        "cells": cells,
+        "controls": control_table(evidence),
+        "networks": networks,
+        "trials": evidence.trials,
+        "similarity": similarity,
+    }
     paper = {
         "claims": held_claims(params.claims, measured),
         "published": beside(params.root, params.published, measured) if params.published else DataFrame(columns=BESIDE),

@@ -16,7 +16,7 @@ from pipeline.engine import run as run_tasks
 from pipeline.imports import closure, code_digest
 from pipeline.params import Options, Params
 from pipeline.progress import progress
-from pipeline.registry import build
+from pipeline.registry import build, module_of
 from pipeline.stages.cells import KEYS, Cell, csv
 from pipeline.stages.gathering import gathering
 from pipeline.stages.grid import cells, groups
@@ -57,7 +57,7 @@ def rows(tasks: Sequence[Cell], controls: dict[str, Options]) -> Iterator[dict[s
 
 def _accuracy(cell: Cell, name: str, baseline: Baseline) -> float:
     """Of the baseline on what the cell's sender gives; kept under its content, since every receiver asks again."""
-    sender, code = cell.source(), code_digest(closure(__name__, CONTROLS[name].partition(":")[0]))
+    sender, code = cell.source(), code_digest(closure(__name__, module_of(CONTROLS, name)))
     key = digest(sender.digest, cell.sender_cut, repr(baseline), code)
     path = paths.scratch("baseline", key).with_suffix(".json")
     if not path.exists():

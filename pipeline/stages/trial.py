@@ -43,6 +43,8 @@ def tidy_inputs(params: Params) -> list[Path]:
     wanted: dict[Path, Iterable[Path]] = {
         paths.ACTIVATIONS: (paths.activations(*each) for each in networks),
         paths.CELLS: (paths.cells(*pair) for pair in product(params.senders, params.receivers, params.seeds)),
+        paths.NETWORKS: (paths.network(*each) for each in product(params.models, params.seeds)),
+        paths.PLANS: map(paths.plan, params.models),
         paths.COMPARISONS: map(paths.comparison, params.similarity),
     }
     return [path for folder, expected in wanted.items() for path in tidy(folder, expected)]

@@ -13,14 +13,16 @@ import numpy as np
 from pipeline import paths
 from pipeline.arrays import Activations
 from pipeline.atomic import digest, write_json
+from pipeline.devices import choose
 from pipeline.errors import ResourceError
 from pipeline.figures.tables import where
 from pipeline.imports import closure, code_digest
 from pipeline.params import Params
 from pipeline.probing import probe_accuracy
-from pipeline.registry import build
+from pipeline.registry import build, kind_of, module_of
 from pipeline.similarity import INDICES
 from pipeline.similarity.base import Index
+from pipeline.stages import truncating
 from pipeline.stages.compare import refuse_strangers
 from pipeline.stages.designing import design
 from pipeline.store import Store, open_store
@@ -28,6 +30,7 @@ from pipeline.tables import CELL, SIMILARITY, read_rows
 from pipeline.trials.base import Judged, Layer, Material, Network, Truncations
 from pipeline.truncation import Truncation, features
 
+DIRECT = "direct"  # the objective that truncations are held against by, too
 _TOGETHER = 64  # samples of two cuts that are held against each other at a time
 
 
@@ -117,6 +120,8 @@ class Bench:
     def truncated(self, layer: Layer, ranks: tuple[int, ...], decay: float) -> Truncations:
         truncation = self._truncation(layer, ranks)
         judged = [Judged(name, self.signs[name] * self._values(layer, truncation, name)) for name in self.indices]
+        if DIRECT in map(kind_of, self.params.objectives) and truncating.classifies(layer.model):
+            judged.append(Judged(f"accuracy_{DIRECT}", truncating.matched(self._seen_through(layer, truncation))))
         return Truncations(truncation.ranks, np.array(self._probes(layer, truncation, decay)), judged)
 
     def _probes(self, layer: Layer, truncation: Truncation, decay: float) -> list[float]:
@@ -126,6 +131,15 @@ class Bench:
             return [probe_accuracy((train, labels["train"]), (test, labels["test"]), decay) for train, test in pairs]
 
         return self._kept(layer, ["probe", truncation.wanted, decay], "pipeline.probing", make)
+
+    def _seen_through(self, layer: Layer, truncation: Truncation) -> list[float]:
+        """The network's accuracy with the layer at each rank."""
+
+        def make() -> list[float]:
+            device = choose(self.params.machine.device)
+            return truncating.accuracies(self.stores[layer[:2]], layer.cut, truncation, device)
+
+        return self._kept(layer, ["network", truncation.wanted], "pipeline.stages.truncating", make)
 
     def _values(self, layer: Layer, truncation: Truncation, name: str) -> np.ndarray:
         """Every truncation of the layer against every other, as the index has it."""
@@ -137,7 +151,7 @@ class Bench:
                 error.add_note(f"truncations of {'/'.join(map(str, layer))}")
                 raise
 
-        module = INDICES[name].partition(":")[0]
+        module = module_of(INDICES, name)
         options = self.params.similarity[name]
         return np.array(self._kept(layer, [name, options, truncation.wanted], module, make))
 

@@ -9,6 +9,8 @@ from ruamel.yaml import YAML
 
 from pipeline import paths
 from pipeline.imports import PACKAGE, closure, listing
+from pipeline.registry import module_of
+from pipeline.similarity import INDICES
 from pipeline.stages.listing import STAGES as LISTED
 
 TOP = PACKAGE.parent
@@ -40,6 +42,12 @@ def test_a_stage_depends_on_the_listing_of_its_code(stage: str) -> None:
     assert str(paths.code(stage)) in definition(stage)["deps"]
 
 
+def test_an_index_depends_on_the_listing_of_its_own_code() -> None:
+    assert filled(str(paths.index_code("${item.index}")), {"index": "I"}) == str(paths.index_code("I"))
+    assert str(paths.index_code("${item.index}")) in definition("compare")["deps"]
+    assert "pipeline/similarity/linear_cka.py" in listing(module_of(INDICES, "linear_cka-pooled"))
+
+
 @pytest.mark.parametrize("stage", WORKING)
 def test_the_listing_names_each_file_that_python_itself_imports_for_the_stage(stage: str) -> None:
     """At the top of modules only: what is imported within functions comes on top of these."""
@@ -55,10 +63,11 @@ def test_the_listing_names_each_file_that_python_itself_imports_for_the_stage(st
 
 @pytest.mark.parametrize("stage", WORKING)
 def test_what_variants_import_is_listed_too(stage: str) -> None:
-    """Those of each folder that the stage depends on; a file that it names, as an index, is of such a folder."""
+    """Those of each folder that the stage depends on, and of all indices for the comparison of one."""
     folders = {PACKAGE / dep.split("/")[1] for dep in listed(stage) if dep.startswith("pipeline/")} - {
         PACKAGE / "page.html.j2"
     }
+    folders |= {PACKAGE / "similarity"} if stage == "compare" else set()
     variants = [f"pipeline.{folder.name}.{path.stem}" for folder in folders for path in folder.glob("*.py")]
 
     named = {TOP / line.split()[0] for line in listing(f"pipeline.stages.{stage}").splitlines()}
@@ -83,7 +92,9 @@ def test_a_stage_depends_on_the_variants_it_builds(stage: str) -> None:
         "pipeline",
         "stages",
     }
-    folders = {Path(dep).name if (TOP / dep).is_dir() else Path(dep).parent.name for dep in listed(stage)}
+    folders = {Path(dep).name for dep in listed(stage)}
+    if str(paths.index_code("${item.index}")) in definition(stage)["deps"]:
+        folders.add("similarity")
 
     assert tables - UNBUILT.get(stage, set()) <= folders
 

@@ -21,6 +21,7 @@ CELLS = DataFrame(
             "seed": seed,
             "accuracy": accuracy,
             "random": chance,
+            "chance": 0.25,
         }
         for sender, accuracies in {"colour": (0.9, 0.7), "bw": (0.95, 0.97)}.items()
         for seed, (accuracy, chance) in enumerate(zip(accuracies, (0.5, float("nan")), strict=True))
@@ -32,7 +33,7 @@ TABLES = {"cells": CELLS}
 def claim(**changes: object) -> Claim:
     options = {
         "says": "They stitch.", "place": "Section 4", "of": "cells", "where": {"receiver": "digit"}, "than": None,
-        "measure": "accuracy", "take": "least", "above": 0.8, "below": None,
+        "measure": "accuracy", "minus": None, "take": "least", "above": 0.8, "below": None,
     }  # fmt: skip
     return typed("claim", Claim, options | changes)
 
@@ -45,6 +46,9 @@ def claim(**changes: object) -> Claim:
         ({"take": "greatest", "above": None, "below": 0.9}, 0.96, NOT, 0),
         ({"take": "mean", "where": {"sender": ["colour", "bw"]}}, 0.88, BORNE_OUT, 2),
         ({"where": {"sender": "colour"}, "than": {"sender": "bw"}, "above": None, "below": 0}, -0.16, BORNE_OUT, 2),
+        ({"measure": "accuracy", "minus": "chance", "above": 0.5}, 0.55, BORNE_OUT, 1),
+        ({"above": 0.7, "below": 0.85}, 0.8, BORNE_OUT, 0),
+        ({"above": 0.85, "below": 0.75}, 0.8, NOT, 2),
     ],
 )
 def test_a_claim_is_on_means_over_seeds_and_counts_the_seeds_that_bear_it_out(
@@ -59,6 +63,7 @@ def test_a_claim_is_on_means_over_seeds_and_counts_the_seeds_that_bear_it_out(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
+        ({"minus": "random"}, r"claims\[0\].minus: random is not defined for all of its cells"),
         ({"measure": "random"}, r"claims\[0\].measure: random is not defined for all of its cells"),
         ({"measure": "rank"}, "rank is not defined for all"),
         ({"where": {"sender": "nobody"}}, r"claims\[0\].where: chooses no row of cells"),
@@ -70,10 +75,22 @@ def test_a_claim_without_numbers_is_refused(changes: dict, words: str) -> None:
         held([claim(**changes)], TABLES)
 
 
-@pytest.mark.parametrize("ends", [(None, None), (0.1, 0.2)])
-def test_a_claim_has_one_end(ends: tuple) -> None:
-    with pytest.raises(ParamsError, match="above: is given with below, or neither is"):
-        claim(above=ends[0], below=ends[1])
+def test_a_claim_has_an_end() -> None:
+    with pytest.raises(ParamsError, match="above: is null, as below is; one of them should be a number, or both"):
+        claim(above=None)
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "wanted"),
+    [
+        (0.1, None, "above 0.1"),
+        (None, 0.2, "below 0.2"),
+        (0.1, 0.2, "above 0.1 and below 0.2"),
+        (0.2, -0.2, "below -0.2 or above 0.2"),
+    ],
+)
+def test_the_page_says_where_a_number_should_lie(above: float | None, below: float | None, wanted: str) -> None:
+    assert claim(above=above, below=below).wanted == wanted
 
 
 def test_names_that_a_claim_needs_are_checked_before_the_study_runs() -> None:

@@ -40,8 +40,10 @@ from pipeline.stages import (
     making,
     pairings,
     plan,
+    report,
     stitch,
     train,
+    trial,
 )  # fmt: skip
 from pipeline.stages import cells as stage_cells
 from pipeline.stages.judging import Judged, bars
@@ -432,6 +434,36 @@ def test_the_recalibrated_baseline_is_there_in_every_mode_and_costs_no_store() -
         f"{name}{of}" for name in ("accuracy", "recalibrated_accuracy", "samples") for of in ("", "_of_2", "_of_3")
     ]
     assert not paths.store("one", 0, "patches", "recalibrated").exists()
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_variant_may_be_there_several_times_with_other_options() -> None:
+    """Under names of its own, in every family, through every stage to the report."""
+    task, cka, rank = TINY["objectives"]["task"], TINY["similarity"]["linear_cka"], TINY["ranks"]["numerical"]
+    params = study(
+        objectives={"task": task, "task-sparse": {**task, "l1": 0.1}},
+        controls={"noise": {"radius": 0.1, "classes": None}, "noise-wide": {"radius": 5.0, "classes": None}},
+        similarity={"linear_cka": cka, "linear_cka-pooled": {**cka, "of": "pooled"}},
+        ranks={"numerical": rank, "numerical-loose": {"threshold": 0.5}},
+    )
+    for sender in params.senders:
+        stitch.run(params, sender, "two", 0)
+        audit.run(params, sender, "two", 0)
+    for index in params.similarity:
+        compare.run(params, index)
+    detect.run(params, "two", 0)
+    control.run(params, "two", 0)
+    trial.run(replace(params, trials={}))
+    report.run(params)
+
+    assert check.check(replace(params, root=str(TOP))) == []
+    cells = pandas.read_csv("reports/tables/cells.csv")
+    assert set(cells["objective"]) == {"task", "task-sparse"}
+    assert (cells["noise"] > cells["noise-wide"]).any() and (cells["linear_cka"] != cells["linear_cka-pooled"]).any()
+    assert (cells["numerical"] >= cells["numerical-loose"]).all() and cells["numerical-loose"].min() >= 1
+    held = pandas.read_csv("reports/tables/comparisons.csv")
+    assert {"noise", "noise-wide"} <= set(held["baseline"])
+    assert "noise (wide)" in Path("reports/index.html").read_text()
 
 
 @pytest.mark.usefixtures("finished")

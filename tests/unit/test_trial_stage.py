@@ -8,17 +8,21 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+import torch
 from scipy import stats
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
+from torch import nn
 
 from pipeline import paths
 from pipeline.arrays import Held
 from pipeline.errors import DataError, ResourceError
+from pipeline.networks import read_network
 from pipeline.params import Params
+from pipeline.prepared import read_prepared
 from pipeline.similarity.least_squares import LeastSquares
 from pipeline.similarity.linear_cka import LinearCKA
-from pipeline.stages import check, compare, extract, stitch, trial, trying
+from pipeline.stages import check, compare, extract, stitch, trial, truncating, trying
 from pipeline.store import Store, open_store
 from tests.unit.test_stages import TINY, _finished, finished, study  # noqa: F401
 
@@ -29,6 +33,7 @@ TRIALS: dict[str, dict[str, Any]] = {
     "sensitivity": {"cuts": ["layer2"], "ranks": [6, 4, 2, 1], "decay": 0.1, "itself": False, **INTERVAL},
     "specificity": {"decay": 0.1, "itself": True},
 }
+Splits = tuple[np.ndarray, np.ndarray]
 CUTS = ("relu", "layer1", "layer2")
 
 
@@ -46,7 +51,7 @@ def answer(name: str, index: str, part: str, of: str, measure: str) -> float:
     return float(rows["value"].iloc[0])
 
 
-def by_the_book(store: Store, cut: str, rank: int) -> tuple[np.ndarray, np.ndarray]:
+def by_the_book(store: Store, cut: str, rank: int) -> Splits:
     """Both splits by scikit-learn's PCA of the training split's places."""
     train, test = (store.rows(split, cut).read(0, 64).astype(np.float64) for split in ("train", "test"))
     flat, asked = (np.moveaxis(rows, 1, -1).reshape(-1, rows.shape[1]) for rows in (train, test))
@@ -109,6 +114,7 @@ def test_what_is_dear_is_made_once_and_a_new_index_costs_its_own_alone(monkeypat
     trial.run(tried())
     after = {path.name: path.read_bytes() for path in paths.TRIALS.iterdir()}
     monkeypatch.setattr(LinearCKA, "matrix", lambda *_: pytest.fail("compared again"))
+    monkeypatch.setattr(truncating, "accuracies", lambda *_: pytest.fail("tested again"))
     more = {"similarity": {**TINY["similarity"], "procrustes": {"form": "squared", "of": "flattened"}}}
     only = {"similarity": {"procrustes": more["similarity"]["procrustes"]}}
     compare.run(tried(**only), "procrustes")
@@ -116,8 +122,44 @@ def test_what_is_dear_is_made_once_and_a_new_index_costs_its_own_alone(monkeypat
 
     assert after == before
     assert set(before) == {f"{name}.csv" for name in TRIALS}
-    assert set(table("sensitivity")["index"]) == {"linear_cka", "procrustes"}
+    assert set(table("sensitivity")["index"]) == {"linear_cka", "procrustes", "accuracy_direct"}
     assert answer("layer_identification", "procrustes", "within", "all", "value") == 1
+
+
+@pytest.mark.usefixtures("finished")
+def test_direct_matching_of_truncations_is_what_solving_every_pair_finds() -> None:
+    """By NumPy's least squares on the training split's places, through the whole network."""
+    trial.run(tried())
+
+    for model in ("one", "two"):
+        store, network = open_store(model, 0, "patches"), read_network(model, 0, torch.device("cpu"))
+        ranks = (8, 6, 4, 2, 1)
+        seen = [by_the_book(store, "layer2", rank) for rank in ranks]
+        values = np.array([[functional(network, source, target, store) for target in seen] for source in seen])
+        probed = np.array([probe(*both, store) for both in seen])
+        best = int(probed.argmax())
+        losses, apart = probed[best] - probed, -np.minimum(values[best], values[:, best])
+        kept = np.arange(len(ranks)) != best
+        wanted: Any = stats.kendalltau(losses[kept], apart[kept])
+        found = answer("sensitivity", "accuracy_direct", "layer", f"{model}/0/layer2", "kendall")
+        assert found == pytest.approx(0.0 if np.isnan(wanted.statistic) else wanted.statistic)
+        for rank, own in zip(ranks, np.minimum(values[best], values[:, best]), strict=True):
+            of = f"{model}/0/layer2/{rank}"
+            assert answer("sensitivity", "accuracy_direct", "truncation", of, "similarity") == pytest.approx(own)
+
+
+def functional(network: nn.Module, source: Splits, target: Splits, store: Store) -> float:
+    """The network's accuracy with the best affine image of one truncation in place of the other."""
+    flat = [np.moveaxis(rows, 1, -1).reshape(-1, rows.shape[1]) for rows in (source[0], target[0], source[1])]
+    one, other, asked = (np.column_stack([rows, np.ones(len(rows))]) for rows in flat)
+    mapped = asked @ np.linalg.lstsq(one, other[:, :-1], rcond=1e-9)[0]
+    given = np.moveaxis(mapped.reshape(64, *source[1].shape[2:], -1), -1, 1)
+    put = network.get_submodule("layer2").register_forward_hook(lambda *_: torch.from_numpy(given).float())
+    with put, torch.inference_mode():
+        answers = network(
+            read_prepared(paths.dataset("patches")).splits["test"].batch(slice(None), torch.device("cpu"))
+        )
+    return float((answers.argmax(1).numpy() == store.labels("test")).mean())
 
 
 @pytest.mark.usefixtures("finished")
@@ -132,8 +174,8 @@ def test_other_ranks_and_another_decay_are_made_anew() -> None:
     trials["specificity"]["decay"] = 0.2
     trial.run(tried(trials=trials))
 
-    assert len(first) == 2 * (1 + 1) + 6  # of two layers, probes and an index; of six layers, a probe
-    assert len(second - first) == 2 * (1 + 1)
+    assert len(first) == 2 * (1 + 1 + 1) + 6  # of two layers, probes, an index, the network; of six, a probe
+    assert len(second - first) == 2 * (1 + 1 + 1)
     assert len(set(scratch.iterdir()) - second) == 6
 
 
