@@ -31,6 +31,9 @@ from bench.ratios import Row, seconds, timed
 from bench.sizes import Sizes
 from pipeline import paths, training
 from pipeline.arrays import Shape
+from pipeline.datasets import DATASETS
+from pipeline.datasets.base import Derived, Labelled, Normalisation, Split
+from pipeline.datasets.options import Limit, limited
 from pipeline.folding import folded
 from pipeline.loading import typed_params
 from pipeline.networks import read_network
@@ -38,6 +41,7 @@ from pipeline.objectives.base import Joint
 from pipeline.params import Params
 from pipeline.prepared import SplitData, read_prepared
 from pipeline.randomness import seed_for
+from pipeline.registry import build_kind
 from pipeline.stages import cells as stage_cells
 from pipeline.stages import dataset, extract, plan, stitch, train
 from pipeline.stages.cells import Cell
@@ -57,16 +61,21 @@ Result = TypeVar("Result")
 
 def rows(sizes: Sizes) -> Iterator[Row]:
     """Each network's accuracy decides nothing here, so they are trained briefly."""
-    params = study(sizes)
-    prepare(params)
-    yield from _grid(params, "task", 5.0)
-    yield from _grid(params, "direct", 20.0)
-    yield from _senders(params)
+    one = study(sizes, sizes.grid)
+    one = replace(one, models={"a": one.models["a"]}, senders=["a"])
+    with _folder("grid"):
+        prepare(one, sizes.tested)
+        yield from _grid(one, "task", 5.0)
+        yield from _grid(one, "direct", 20.0)
+    with _folder("senders"):
+        several = study(sizes, sizes.few)
+        prepare(several)
+        yield from _senders(several)
     yield from _memory(sizes)
 
 
-def study(sizes: Sizes, samples: int | None = None) -> Params:
-    """Five networks of one architecture; the first is stitched into itself at every block."""
+def study(sizes: Sizes, samples: int) -> Params:
+    """Five networks of one architecture on images of patterns."""
     recipe = {
         "optimiser": "sgd", "lr": 0.01, "momentum": 0.9, "weight_decay": 0.0001, "decay": "all", "schedule": "cosine",
         "milestones": [], "warmup_epochs": 0, "epochs": 1, "batch": sizes.step_batch,
@@ -77,7 +86,7 @@ def study(sizes: Sizes, samples: int | None = None) -> Params:
         "machine": {"device": "cpu", "memory_gb": 8, "threads": 1, "slots": os.cpu_count() or 1},
         "data": {"root": ".", "download": False},
         "datasets": {
-            "images": {"kind": "synthetic", "categories": 10, "samples": samples or sizes.grid, "size": sizes.image}
+            "images": {"kind": "synthetic", "categories": 10, "samples": samples, "size": sizes.image}
         },
         "architectures": {
             "net": {"kind": "small_resnet", "blocks": list(sizes.blocks), "width": sizes.width, "stem": "cifar"}
@@ -103,12 +112,29 @@ def study(sizes: Sizes, samples: int | None = None) -> Params:
         "similarity": {"linear_cka": {"estimator": "biased", "of": "flattened"}},
         "trials": {}, "comparison": {"permutations": 0, "groups": 0},
         "verdict": {"confidence": 0.95, "margin": 0.02, "auroc": 0.75, "rank_ratio": 1.5},
-        "figures": {"accuracy_by_cut": {"width": 7}},
+        "figures": {"accuracy_by_cut": {"width": 7}}, "published": None, "claims": [],
     })  # fmt: skip
 
 
-def prepare(params: Params) -> None:
-    dataset.run(params, "images")
+@dataclass(frozen=True)
+class Tested(Derived):
+    """The images, fewer of them to test."""
+
+    count: int | None
+
+    def load(self, root: Path, split: Split, seed: int) -> Labelled:
+        return limited("images", self.source.load(root, split, seed), split, Limit(None, self.count))
+
+    def normalisation(self) -> Normalisation:
+        return self.source.normalisation()
+
+    def shape(self) -> tuple[int, int, int]:
+        return self.source.shape()
+
+
+def prepare(params: Params, tested: int | None = None) -> None:
+    images = Tested(build_kind("datasets.images", DATASETS, params.datasets["images"]), tested)
+    dataset.prepare("images", images, Path(), params.seed, paths.scratch("dataset", "images"), paths.dataset("images"))
     for name in params.models:
         plan.run(params, name)
         train.run(params, name, 0)
@@ -141,6 +167,15 @@ def stitched(params: Params, senders: Sequence[str]) -> None:
             stitch.run(params, sender, "a", 0)
 
 
+@contextlib.contextmanager
+def _folder(name: str) -> Iterator[None]:
+    """A folder of its own; what was read in another is forgotten."""
+    Path(name).mkdir()
+    stage_cells.forget()
+    with contextlib.chdir(name):
+        yield
+
+
 def _senders(params: Params) -> Iterator[Row]:
     """Five senders into one receiver, each cut into its namesake."""
     few = replace(params, objectives={"task": params.objectives["task"]}, seed=1)
@@ -159,7 +194,7 @@ def _memory(sizes: Sizes) -> Iterator[Row]:
     """Peak memory of stitching out of core, of a split and of one that is four times as long."""
     peaks = []
     for factor in (1, 4):
-        with_limit = study(sizes, samples=factor * sizes.grid)
+        with_limit = study(sizes, factor * sizes.few)
         with_limit = replace(
             with_limit, models=dict(itertools.islice(with_limit.models.items(), 1)),
             objectives={"task": with_limit.objectives["task"]},  # of so little memory closed forms are refused
@@ -167,17 +202,16 @@ def _memory(sizes: Sizes) -> Iterator[Row]:
             machine=replace(with_limit.machine, memory_gb=0.001, slots=1),  # in the process that is measured
         )  # fmt: skip
         peaks.append(peak_of(with_limit, factor))
-    name = f"peak memory at {sizes.grid} samples and at four times as many, out of core"
+    name = f"peak memory at {sizes.few} samples and at four times as many, out of core"
     ratio = peaks[0] / peaks[1]
     yield Row("grid", name, f"{peaks[1]:.3g} GB", f"{peaks[0]:.3g} GB", 0, ratio, (ratio, ratio), 0.8)
 
 
 def peak_of(params: Params, factor: int) -> float:
     """Gigabytes that a process of its own held at most while it stitched; extraction is done before, elsewhere."""
-    folder = Path(f"memory-{factor}")
-    folder.mkdir()
-    elsewhere(_prepared_in, folder, params)
-    return elsewhere(_peak_in, folder, params)
+    with _folder(f"memory-{factor}"):
+        elsewhere(_prepared, params)
+        return elsewhere(_peak, params)
 
 
 def elsewhere(function: Callable[..., Result], *given: Any) -> Result:
@@ -186,14 +220,12 @@ def elsewhere(function: Callable[..., Result], *given: Any) -> Result:
         return pool.submit(function, *given).result()
 
 
-def _prepared_in(folder: Path, params: Params) -> None:
-    with contextlib.chdir(folder):
-        prepare(replace(params, machine=replace(params.machine, memory_gb=8)))
+def _prepared(params: Params) -> None:
+    prepare(replace(params, machine=replace(params.machine, memory_gb=8)))
 
 
-def _peak_in(folder: Path, params: Params) -> float:
-    with contextlib.chdir(folder):
-        stitch.run(params, "a", "a", 0)
+def _peak(params: Params) -> float:
+    stitch.run(params, "a", "a", 0)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 

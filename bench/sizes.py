@@ -22,7 +22,9 @@ class Sizes:
     stitched: int  # rows a stitch is trained on
     stitch_batch: int
     step_batch: int
-    grid: int  # samples of each split in the grid of cells
+    grid: int  # images the grid of cells is trained on
+    tested: int  # and tested on
+    few: int  # of either, where several senders or two sizes are compared
     blocks: tuple[int, ...]  # of the network that is stitched there
     compared: int  # samples of the layers of networks that are compared
     measured: int  # samples of layers that are made up
@@ -42,10 +44,10 @@ class Sizes:
 FULL = Sizes(
     repetitions=5, width=64, image=32, large_image=224, images=512, large_images=128, batch=128, large_batch=32,
     rows=12288, row=(128, 8, 8), one_chunk=4096, chunk=RAW_TARGET, stitched=384, stitch_batch=128, step_batch=128,
-    grid=512, blocks=(2, 2, 2, 2), compared=1000, measured=5000,
+    grid=2000, tested=500, few=512, blocks=(2, 2, 2, 2), compared=1000, measured=5000,
 )  # fmt: skip
 QUICK = Sizes(
     repetitions=1, width=4, image=32, large_image=32, images=8, large_images=8, batch=4, large_batch=4,
     rows=640, row=(8, 2, 2), one_chunk=128, chunk=2**14, stitched=16, stitch_batch=8, step_batch=4,
-    grid=24, blocks=(1, 1), compared=48, measured=200,
+    grid=24, tested=20, few=24, blocks=(1, 1), compared=48, measured=200,
 )  # fmt: skip
