@@ -6,8 +6,10 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, linear
 
 from pipeline.arrays import Labels, Rows
+from pipeline.errors import TrainingError
 
-_STEPS = 200
+_STEPS = 2000
+_FLAT = 1e-6  # the largest slope that is left at the minimum
 
 
 def probe_accuracy(train: tuple[Rows, Labels], test: tuple[Rows, Labels], decay: float) -> float:
@@ -29,8 +31,9 @@ def _fit(x: Tensor, y: Tensor, classes: int, decay: float) -> tuple[Tensor, Tens
     weight = torch.zeros(classes, x.shape[1], dtype=torch.float64, requires_grad=True)
     bias = torch.zeros(classes, dtype=torch.float64, requires_grad=True)
     optimiser = torch.optim.LBFGS(
-        [weight, bias], max_iter=_STEPS, tolerance_grad=1e-6, history_size=20, line_search_fn="strong_wolfe"
-    )
+        [weight, bias], max_iter=_STEPS, max_eval=2 * _STEPS, tolerance_grad=_FLAT, tolerance_change=0,
+        history_size=20, line_search_fn="strong_wolfe",
+    )  # fmt: skip
 
     def closure() -> Tensor:
         optimiser.zero_grad()
@@ -39,4 +42,10 @@ def _fit(x: Tensor, y: Tensor, classes: int, decay: float) -> tuple[Tensor, Tens
         return loss
 
     optimiser.step(closure)
+    closure()
+    slope = max(float(part.grad.abs().max()) for part in (weight, bias) if part.grad is not None)
+    if slope > 10 * _FLAT:
+        raise TrainingError(
+            f"probe: its slope is {slope:.2g} after {_STEPS} steps; a larger decay gets it to its minimum"
+        )
     return weight.detach(), bias.detach()

@@ -6,12 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
+from pipeline import probing
 from pipeline.arrays import Activations, Labels, Sender, Shape
 from pipeline.controls.base import Setting
 from pipeline.controls.noise import Noise
 from pipeline.controls.probe import Probe
 from pipeline.controls.random import Random
 from pipeline.controls.self import Self
+from pipeline.errors import TrainingError
 from tests.property.test_similarity import Held
 
 RANDOM = np.random.default_rng(5)
@@ -109,6 +111,14 @@ def test_the_probe_is_scikit_learns_logistic_regression(samples: int, features: 
     found = Probe(0.05).accuracy(train, test)
 
     assert found == pytest.approx(oracle.score((test[0] - mean) / deviation, test[1]), abs=1.01 / samples)
+
+
+def test_a_probe_that_does_not_get_to_its_minimum_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "_STEPS", 2)
+    rows, labels = RANDOM.standard_normal((60, 30)), RANDOM.integers(0, 3, 60)
+
+    with pytest.raises(TrainingError, match=r"probe: its slope is .* after 2 steps; a larger decay gets it"):
+        Probe(0.001).accuracy((rows, labels), (rows, labels))
 
 
 @pytest.mark.parametrize(
