@@ -17,8 +17,7 @@ from pipeline.params import Claim, Params, Published
 
 HELD = ["says", "place", "outcome", "measured", "wanted", "rows", "seeds", "seeds_bearing_out"]
 BESIDE = ["place", "label", "measure", "published", "measured", "deviation", "rows"]
-KEYS = ("model", "sender", "receiver", "objective", "sender_cut", "receiver_cut")  # of a published number
-PUBLISHED = ["place", "of", "label", *KEYS, "measure", "value"]
+PUBLISHED = ["place", "table", "label", "measure", "value"]  # all other columns are keys of the table's rows
 BORNE_OUT, NOT = "borne out", "not borne out"
 
 
@@ -148,7 +147,7 @@ def read(root: str, published: Published) -> list[dict[str, Any]]:
     """The numbers of the named places, as `published/NAME.csv` has them."""
     path = Path(root) / "published" / f"{published.paper}.csv"
     try:
-        rows = pandas.read_csv(path, dtype={"value": float}, keep_default_na=False)
+        rows = pandas.read_csv(path, dtype=str, keep_default_na=False)
     except FileNotFoundError as error:
         raise ParamsError(f"published.paper: {path} is not there; name a file of that folder") from error
     missing = [column for column in PUBLISHED if column not in rows]
@@ -157,11 +156,14 @@ def read(root: str, published: Published) -> list[dict[str, Any]]:
     for place in published.places:
         if place not in distinct(rows, "place"):
             raise ParamsError(f"published.places: {place} is not in {path}; use {', '.join(distinct(rows, 'place'))}")
-    return cast(list[dict[str, Any]], chosen(rows, series(rows, "place").isin(published.places)).to_dict("records"))
+    found = chosen(rows, series(rows, "place").isin(published.places)).astype({"value": float})
+    return cast(list[dict[str, Any]], found.to_dict("records"))
 
 
 def _beside(row: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[Any]:
-    table = where(tables[row["of"]], **{key: row[key] for key in KEYS if row[key]})
+    keys = {key: value for key, value in row.items() if key not in PUBLISHED and value}
+    table = tables[row["table"]]
+    table = where(table, **keys) if len(table) else table
     values = series(table, row["measure"]).to_numpy(np.float64) if row["measure"] in table else np.empty(0)
     mean = float(values.mean()) if len(values) else None
     deviation = float(values.std(ddof=1)) if len(values) > 1 else None

@@ -23,6 +23,7 @@ from pipeline.registry import build
 from pipeline.showing import shown_cells, shown_detectors, shown_networks, shown_provenance, shown_verdicts
 from pipeline.similarities import LAYERS, over_seeds
 from pipeline.summary import accuracy_plot, cell_table, control_table, finding, metrics, network_table, wide
+from pipeline.tables import TRIAL
 from pipeline.tidying import tidy
 from pipeline.verdicts import comparisons, verdicts
 
@@ -52,7 +53,7 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
         "cells": cells,
         "controls": control_table(evidence),
         "networks": networks,
-        "trials": evidence.trials,
+        "trials": wide(evidence.trials, TRIAL[:-2]) if len(evidence.trials) else evidence.trials,
         "similarity": similarity,
     }
     paper = {
