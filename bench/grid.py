@@ -104,7 +104,7 @@ def study(sizes: Sizes, samples: int) -> Params:
         },
         "stitches": {"conv1x1": {"places": "bilinear"}},
         "objectives": {
-            "task": {"start": "random", "l1": 0},
+            "task": {"start": "random", "l1": 0, "offset": 0},
             "direct": {"cutoff": 1e-6, "samples": None, "source_rank": None, "target_rank": None},
         },
         "controls": {}, "detectors": {}, "detection": {"auxiliary": "images", "confidence": 0.95, "resamples": 100},

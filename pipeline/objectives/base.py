@@ -50,6 +50,11 @@ class Objective(ABC):
         return False
 
     @property
+    def shift(self) -> int:
+        """What it adds to the labels that the samples have in its study."""
+        return 0
+
+    @property
     def paints(self) -> bool:
         """Whether the receiver must make images."""
         return False

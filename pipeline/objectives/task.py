@@ -15,10 +15,15 @@ class Task(Objective):
 
     start: Literal["random", "identity", "direct"]
     l1: float  # times the sum of the sizes of all the stitch's parameters, added to the loss
+    offset: int  # added to the labels around the number of classes, at training and testing
 
     def __post_init__(self) -> None:
         if not self.l1 >= 0:
             raise ValueError(f"l1: is {self.l1:g}; it should be 0 or more")
+
+    @property
+    def shift(self) -> int:
+        return self.offset
 
     @property
     def paired(self) -> bool:

@@ -7,7 +7,7 @@ new cells only.
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -143,7 +143,9 @@ def own_activations(receiver: str, seed: int, data: str, mode: str) -> Sender:
 
 
 def _named(sender: Sender, cell: Cell) -> Sender:
-    return relabelled(sender, cell.options.labels, read_plan(cell.receiver).classes)
+    labels = cell.options.labels
+    labels = replace(labels, offset=labels.offset + cell.built_objective().shift)
+    return relabelled(sender, labels, read_plan(cell.receiver).classes)
 
 
 def forget() -> None:

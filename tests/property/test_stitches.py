@@ -280,7 +280,7 @@ def test_task_learns_from_each_of_its_starts(start: str) -> None:
     x = y @ turn
     stitch = Conv1x1("keep").build((6,), (6,)).train()
 
-    Task(start, l1=0.0).fit(stitch, joint(x, y, replace(RECIPE, weight_decay=0.0, epochs=100), tail)(stitch))  # pyright: ignore
+    Task(start, l1=0.0, offset=0).fit(stitch, joint(x, y, replace(RECIPE, weight_decay=0.0, epochs=100), tail)(stitch))  # pyright: ignore
 
     right = tail(torch.from_numpy(applied(stitch, x))).argmax(1) == tail(torch.from_numpy(y)).argmax(1)
     assert right.float().mean() > 0.85
@@ -293,7 +293,7 @@ def test_an_l1_penalty_makes_a_sparser_stitch() -> None:
     for l1 in (0.0, 0.1):
         with seeded(1):
             stitch = Conv1x1("keep").build((6,), (6,))
-        Task("random", l1).fit(stitch, joint(y, y, replace(RECIPE, weight_decay=0.0, epochs=20), tail)(stitch))  # pyright: ignore
+        Task("random", l1, 0).fit(stitch, joint(y, y, replace(RECIPE, weight_decay=0.0, epochs=20), tail)(stitch))  # pyright: ignore
         sizes.append(sum(float(p.detach().abs().sum()) for p in stitch.parameters()))
 
     assert sizes[1] < sizes[0] / 3
