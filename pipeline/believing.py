@@ -7,8 +7,9 @@ from pandas import DataFrame
 
 from pipeline.figures.style import words
 from pipeline.figures.tables import distinct, groups, where
+from pipeline.naming import kind_of
 from pipeline.page import Format, Table, table
-from pipeline.registry import kind_of, lookup
+from pipeline.registry import lookup
 from pipeline.trials import TRIALS
 from pipeline.trials.base import ALL, Trial
 

@@ -12,15 +12,10 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 from pipeline.errors import ParamsError, choices, near
+from pipeline.naming import kind_of
 
 Table = Mapping[str, str]
 T = TypeVar("T")
-
-
-def kind_of(name: str) -> str:
-    """The variant that a name in params stands for: with other options, `noise-wide` is another `noise`."""
-    kind, _, label = name.partition("-")
-    return kind if label.isalnum() and label.isascii() else name
 
 
 def module_of(table: Table, name: str) -> str:

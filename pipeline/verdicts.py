@@ -14,8 +14,8 @@ from scipy import stats
 
 from pipeline.departures import PAIR
 from pipeline.figures.tables import chosen, groups, series
+from pipeline.naming import kind_of
 from pipeline.params import Verdicts
-from pipeline.registry import kind_of
 
 OWN_SPREAD = 5  # seeds from which on each cell's own spread is known well enough
 

@@ -11,7 +11,7 @@ from pandas import DataFrame
 from pipeline.figures.base import Evidence
 from pipeline.figures.style import FAINT, INK, colour, marker, words
 from pipeline.figures.tables import distinct, summarised, where
-from pipeline.registry import kind_of
+from pipeline.naming import kind_of
 
 _DODGE = 0.3  # of the distance between two cuts; all senders together
 _HEIGHT = 2.5  # inches of one row of panels
