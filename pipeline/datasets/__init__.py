@@ -5,6 +5,8 @@ DATASETS = {
     "colour_digits": "pipeline.datasets.colour_digits:ColourDigits",
     "digits": "pipeline.datasets.digits:Digits",
     "fashion_mnist": "pipeline.datasets.fashion_mnist:FashionMNIST",
+    "grouped_labels": "pipeline.datasets.grouped_labels:GroupedLabels",
+    "image_array": "pipeline.datasets.image_array:ImageArray",
     "image_folder": "pipeline.datasets.image_folder:ImageFolder",
     "mnist": "pipeline.datasets.mnist:MNIST",
     "noise": "pipeline.datasets.noise:Noise",

@@ -11,7 +11,7 @@ from PIL import Image
 
 from pipeline.datasets.base import SPLITS, Dataset, Labelled, Normalisation, Split
 from pipeline.datasets.drawn import Drawn
-from pipeline.datasets.options import Triple, check_scale
+from pipeline.datasets.options import Triple, check_inside, check_scale
 from pipeline.errors import DataError, choices
 
 SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
@@ -33,7 +33,7 @@ class ImageFolder(Dataset):
 
     def __post_init__(self) -> None:
         for field in ("folder", "train", "test"):
-            _check_inside(field, getattr(self, field))
+            check_inside(field, getattr(self, field))
         _check_categories(self.categories)
         if self.size < 1:
             raise ValueError(f"size: is {self.size}; it should be 1 or more")
@@ -92,12 +92,6 @@ def decode(path: Path, resize: int | None, size: int) -> np.ndarray:
         raise DataError(f"{path}: is {image.width} × {image.height}; it should be at least {size} each way, or resized")
     left, top = round((image.width - size) / 2), round((image.height - size) / 2)
     return np.asarray(image.crop((left, top, left + size, top + size))).transpose(2, 0, 1)
-
-
-def _check_inside(field: str, place: str) -> None:
-    path = PurePosixPath(place)
-    if not place or path.is_absolute() or ".." in path.parts or "\\" in place:
-        raise ValueError(f"{field}: is {place!r}; it should be a path below the folder of raw files, without ..")
 
 
 def _check_categories(categories: int | tuple[str, ...] | None) -> None:

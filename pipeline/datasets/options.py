@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from pipeline.datasets.base import Labelled, Split
 from pipeline.errors import DataError
@@ -38,3 +39,10 @@ def check_scale(mean: tuple[float, ...], std: tuple[float, ...]) -> None:
         raise ValueError(f"mean: is {list(mean)}; it should hold finite numbers")
     if not all(math.isfinite(value) and value > 0 for value in std):
         raise ValueError(f"std: is {list(std)}; it should hold numbers above 0")
+
+
+def check_inside(field: str, place: str) -> None:
+    """Refuse a place that may lie outside the folder of raw files."""
+    path = PurePosixPath(place)
+    if not place or path.is_absolute() or ".." in path.parts or "\\" in place:
+        raise ValueError(f"{field}: is {place!r}; it should be a path below the folder of raw files, without ..")

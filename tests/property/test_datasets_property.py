@@ -31,6 +31,7 @@ WITHOUT_FILES: list[dict[str, object]] = [
     DIGITS,
     {"kind": "synthetic", "categories": 3, "samples": 10, "size": 6},
     {"kind": "noisy_labels", "source": DIGITS, "share": 0.5},
+    {"kind": "grouped_labels", "source": DIGITS, "groups": {"low": list("01234"), "high": list("56789")}},
     *(
         {"kind": "colour_digits", "source": DIGITS, "scheme": scheme}
         for scheme in ("correlated", "digit", "colour", "colour_only", "bw", "mix")

@@ -27,6 +27,8 @@ from pipeline.datasets.cifar10 import CIFAR10
 from pipeline.datasets.colour_digits import COLOURS, ColourDigits, Scheme, grey, spread_colours
 from pipeline.datasets.digits import Digits
 from pipeline.datasets.fashion_mnist import FashionMNIST
+from pipeline.datasets.grouped_labels import GroupedLabels
+from pipeline.datasets.image_array import ImageArray
 from pipeline.datasets.image_folder import ImageFolder
 from pipeline.datasets.mnist import MNIST
 from pipeline.datasets.noise import Noise, Pattern
@@ -43,6 +45,7 @@ NOWHERE = Path("nowhere")
 BLACK, HALF, WHITE = (0.0, 0.0, 0.0), (0.5, 0.5, 0.5), (1.0, 1.0, 1.0)
 PLAIN = {"mean": [0.0, 0.0, 0.0], "std": [1.0, 1.0, 1.0]}
 FOLDER = {"folder": "x", "train": "train", "test": "val", "categories": None, "resize": 8, "size": 8, **PLAIN}
+ARRAY = {"file": "x.npy", "size": 8, "train": 4, "test": 2, **PLAIN}
 NOISE = {"pattern": "gaussian", "categories": 2, "train": 4, "test": 4, "channels": 3, "size": 8, **PLAIN}
 SCHEMES: tuple[Scheme, ...] = ("correlated", "digit", "colour", "colour_only", "bw", "mix")
 
@@ -113,6 +116,20 @@ SCHEMES: tuple[Scheme, ...] = ("correlated", "digit", "colour", "colour_only", "
                 (8, r"d\.patch: is 8; it should cut 8 × 8 into two or more whole patches"),
             )
         ),
+        *(
+            ("image_array", {**ARRAY, **changed}, message)
+            for changed, message in (
+                ({"file": "../x.npy"}, r"d\.file: is '../x.npy'; it should be a path below"),
+                ({"size": 0}, r"d\.size: is 0; it should be 1 or more"),
+                ({"test": 0}, r"d\.test: is 0; it should be 1 or more"),
+                ({"std": [1.0, 0.0, 1.0]}, r"d\.std: is .*; it should hold numbers above 0"),
+            )
+        ),
+        (
+            "grouped_labels",
+            {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "groups": {"all": ["0"]}},
+            r"d\.groups: are .*; they should be 2 or more",
+        ),
         ("image_folder", {**FOLDER, "folder": "../x"}, r"d\.folder: is '../x'; it should be a path below"),
         ("image_folder", {**FOLDER, "folder": "/x"}, r"d\.folder: is '/x'; it should be a path below"),
         ("image_folder", {**FOLDER, "folder": ""}, r"d\.folder: is ''; it should be a path below"),
@@ -151,6 +168,8 @@ def test_the_examples_of_the_documentation_can_be_built() -> None:
         "correlated": "ColourDigits",
         "digit": "ColourDigits",
         "by_heart": "NoisyLabels",
+        "alive": "GroupedLabels",
+        "anything": "ImageArray",
         "pets": "ImageFolder",
         "static": "Noise",
         "shuffled": "Scrambled",
@@ -545,6 +564,77 @@ def test_labels_that_are_all_drawn_anew_say_nothing_of_the_class_and_follow_the_
     assert mutual_info_score(whole.labels, one) < 5 * 9 / (2 * 4000)
     assert np.array_equal(one, again)
     assert not np.array_equal(one, other)
+
+
+# Grouped labels
+
+
+def test_groups_rename_the_classes_of_their_source() -> None:
+    source = Synthetic(categories=4, samples=40, size=4)
+    grouped = GroupedLabels(source, {"odd": ("pattern1", "pattern3"), "even": ("pattern0", "pattern2")})
+
+    whole, found = source.load(NOWHERE, "test", 0), grouped.load(NOWHERE, "test", 0)
+
+    assert grouped.classes(NOWHERE) == ("odd", "even")
+    assert found.labels.tolist() == [0 if label % 2 else 1 for label in whole.labels]
+    assert np.array_equal(found.pixels[:], whole.pixels[:])
+    assert found.ids == tuple(f"grouped/{name}" for name in whole.ids)
+    assert (grouped.shape(), grouped.normalisation()) == (source.shape(), source.normalisation())
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ({"a": ("pattern0", "pattern9"), "b": ("pattern1",)}, "groups: name pattern9, which is no class; did you mean"),
+        ({"a": ("pattern0",), "b": ("pattern1",)}, "groups: do not name pattern2 once; each class should be in one"),
+        ({"a": ("pattern0", "pattern1"), "b": ("pattern1", "pattern2")}, "groups: do not name pattern1 once"),
+    ],
+)
+def test_groups_that_are_no_partition_of_the_classes_are_refused(groups: dict, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        GroupedLabels(Synthetic(categories=3, samples=9, size=4), groups).load(NOWHERE, "train", 0)
+
+
+# Arrays of images
+
+
+def array(count: int, **changes: object) -> ImageArray:
+    return registry.build("d", DATASETS, "image_array", {**ARRAY, "train": count - 2, **changes})
+
+
+def test_an_array_gives_its_first_images_to_train_and_the_next_to_test(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(256, size=(9, 8, 8, 3), dtype=np.uint8)
+    np.save(tmp_path / "x.npy", images)
+
+    train, test = (array(7).load(tmp_path, split, 0) for split in ("train", "test"))
+
+    assert np.array_equal(train.pixels[:], images[:5].transpose(0, 3, 1, 2))
+    assert np.array_equal(test.pixels[:], images[5:7].transpose(0, 3, 1, 2))
+    assert (train.ids[0], test.ids[-1]) == ("x.npy/000000", "x.npy/000006")
+    assert list(array(7).missing(tmp_path)) == []
+    assert array(7).shape() == (3, 8, 8)
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (np.zeros((9, 8, 8, 3), np.float32), r"x.npy: holds 9 × 8 × 8 × 3 of float32; it should be N × 8 × 8 × 3 of"),
+        (np.zeros((9, 3, 8, 8), np.uint8), r"x.npy: holds 9 × 3 × 8 × 8 of uint8; it should be N × 8 × 8 × 3"),
+        (np.zeros((6, 8, 8, 3), np.uint8), r"x.npy: holds 6 images; train and test ask for 7"),
+        (np.array([{}], object), r"x.npy: is no array as numpy.save writes it: .*; put one there"),
+    ],
+)
+def test_an_array_of_something_else_is_refused(images: np.ndarray, message: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", images, allow_pickle=True)
+
+    with pytest.raises(DataError, match=message):
+        array(7).load(tmp_path, "train", 0)
+
+
+def test_an_array_that_is_not_there_is_named(tmp_path: Path) -> None:
+    (found,) = array(7).missing(tmp_path)
+
+    assert found.endswith("x.npy: no such file; put it there")
 
 
 # MNIST and Fashion-MNIST
