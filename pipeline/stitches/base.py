@@ -112,7 +112,13 @@ class Stitch(ABC):
         Raises ValueError, saying why, where this kind of map cannot join them.
         """
         before, after, arranged = arrangement(self.places, source, target)
-        return Joining(before, self.core(features(arranged), features(target)), after, source, target)
+        window, seen = self.seen(arranged)
+        before = before if isinstance(window, nn.Identity) else nn.Sequential(before, window)
+        return Joining(before, self.core(features(seen), features(target)), after, source, target)
+
+    def seen(self, arranged: Shape) -> tuple[nn.Module, Shape]:
+        """What the core sees of each place: the place itself. Raises ValueError as `core` does."""
+        return nn.Identity(), arranged
 
     @abstractmethod
     def core(self, inputs: int, outputs: int) -> Core:

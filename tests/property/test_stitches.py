@@ -19,6 +19,7 @@ from pipeline.randomness import seeded
 from pipeline.stitches.base import Joining, Stitch
 from pipeline.stitches.bn_conv_bn import BnConvBn
 from pipeline.stitches.conv1x1 import Conv1x1
+from pipeline.stitches.convolution import Convolution
 from pipeline.stitches.low_rank import LowRank
 from pipeline.stitches.orthogonal import Orthogonal
 from pipeline.stitches.places import Places
@@ -28,6 +29,7 @@ from tests.property.test_similarity import Held
 VARIANTS = {
     "conv1x1": Conv1x1,
     "bn_conv_bn": BnConvBn,
+    "convolution": lambda places: Convolution(places, kernel=3),
     "low_rank": lambda places: LowRank(places, rank=1),
     "orthogonal": Orthogonal,
 }
@@ -107,6 +109,24 @@ def test_moments_are_those_of_the_arranged_source(a: tuple, b: tuple, places: Pl
     assert found.cross == pytest.approx(wanted.cross, rel=1e-4, abs=1e-2)
     assert found.mean == pytest.approx(wanted.mean)
     assert found.inputs.products == pytest.approx(inputs.products)
+
+
+@pytest.mark.parametrize("kernel", [1, 3, 5])
+def test_a_convolution_is_that_of_torch_and_is_found_by_least_squares(kernel: int) -> None:
+    """On images of noise, where a convolution of that size made the target."""
+    stitch = Convolution("keep", kernel).build((3, 6, 5), (4, 6, 5))
+    weight, bias = torch.randn(4, 3, kernel, kernel), torch.randn(4)
+    x = rows(80, (3, 6, 5))
+    y = torch.nn.functional.conv2d(torch.from_numpy(x), weight, bias, padding=kernel // 2)
+
+    own = stitch.core.state_dict()
+    wanted = torch.nn.functional.conv2d(
+        torch.from_numpy(x), own["weight"].reshape(4, 3, kernel, kernel), own["bias"], padding=kernel // 2
+    )
+    assert torch.allclose(stitch(torch.from_numpy(x)), wanted, atol=1e-5)
+    (found,) = moments(Held(x), [Held(y.numpy())], stitch.pairing)
+    stitch.solve(found, found.affine(1e-9))
+    assert torch.allclose(stitch(torch.from_numpy(x)), y, atol=1e-3)
 
 
 def test_a_strided_stitch_is_the_strided_convolution_of_hernandez() -> None:
@@ -192,7 +212,7 @@ def test_an_orthogonal_map_is_recovered() -> None:
 
 def test_an_orthogonal_stitch_stays_orthogonal_while_it_learns() -> None:
     stitch, x, y = Orthogonal("keep").build((4,), (6,)), rows(64, (4,)), rows(64, (6,))
-    Match("descent").fit(stitch, joint(x, y, RECIPE)(stitch))  # pyright: ignore[reportCallIssue]
+    Match("descent", None).fit(stitch, joint(x, y, RECIPE)(stitch))  # pyright: ignore[reportCallIssue]
 
     core = stitch.core
     weight = core.weight()  # pyright: ignore
@@ -210,7 +230,7 @@ def test_an_orthogonal_stitch_learns_a_map_into_directions_that_it_did_not_begin
         stitch = Orthogonal("keep").build((3,), (6,))
 
     recipe = replace(RECIPE, optimiser="adam", lr=0.05, weight_decay=0.0, epochs=300)
-    Match("descent").fit(stitch, joint(x, y, recipe)(stitch))  # pyright: ignore[reportCallIssue]
+    Match("descent", None).fit(stitch, joint(x, y, recipe)(stitch))  # pyright: ignore[reportCallIssue]
 
     assert stitch.core.weight().detach().numpy() == pytest.approx(turn, abs=0.01)  # pyright: ignore
 
@@ -262,7 +282,7 @@ def test_matching_by_descent_ends_at_its_exact_form(decay: float) -> None:
     found = {}
     for by in ("descent", "exact"):
         stitch = Conv1x1("keep").build((5,), (3,))
-        Match(by).fit(stitch, joint(x, y, recipe)(stitch))  # pyright: ignore
+        Match(by, None).fit(stitch, joint(x, y, recipe)(stitch))  # pyright: ignore
         found[by] = stitch.core.state_dict()
 
     assert torch.allclose(found["descent"]["weight"], found["exact"]["weight"], atol=5e-3)
@@ -280,7 +300,8 @@ def test_task_learns_from_each_of_its_starts(start: str) -> None:
     x = y @ turn
     stitch = Conv1x1("keep").build((6,), (6,)).train()
 
-    Task(start, l1=0.0, offset=0).fit(stitch, joint(x, y, replace(RECIPE, weight_decay=0.0, epochs=100), tail)(stitch))  # pyright: ignore
+    recipe = replace(RECIPE, weight_decay=0.0, epochs=100)
+    Task(start, 0.0, 0, None).fit(stitch, joint(x, y, recipe, tail)(stitch))  # pyright: ignore
 
     right = tail(torch.from_numpy(applied(stitch, x))).argmax(1) == tail(torch.from_numpy(y)).argmax(1)
     assert right.float().mean() > 0.85
@@ -293,7 +314,7 @@ def test_an_l1_penalty_makes_a_sparser_stitch() -> None:
     for l1 in (0.0, 0.1):
         with seeded(1):
             stitch = Conv1x1("keep").build((6,), (6,))
-        Task("random", l1, 0).fit(stitch, joint(y, y, replace(RECIPE, weight_decay=0.0, epochs=20), tail)(stitch))  # pyright: ignore
+        Task("random", l1, 0, None).fit(stitch, joint(y, y, replace(RECIPE, weight_decay=0.0, epochs=20), tail)(stitch))  # pyright: ignore
         sizes.append(sum(float(p.detach().abs().sum()) for p in stitch.parameters()))
 
     assert sizes[1] < sizes[0] / 3
