@@ -104,11 +104,11 @@ def study(sizes: Sizes, samples: int) -> Params:
         },
         "stitches": {"conv1x1": {"places": "bilinear"}},
         "objectives": {
-            "task": {"start": "random", "l1": 0, "offset": 0},
+            "task": {"start": "random", "l1": 0, "offset": 0, "recipe": None},
             "direct": {"cutoff": 1e-6, "samples": None, "source_rank": None, "target_rank": None},
         },
         "controls": {}, "detectors": {}, "detection": {"auxiliary": "images", "confidence": 0.95, "resamples": 100},
-        "audit": {"ranks_at_cut": False}, "ranks": {"numerical": {"threshold": 0.001}},
+        "audit": {"ranks_at_cut": False, "errors": False}, "ranks": {"numerical": {"threshold": 0.001}},
         "similarity": {"linear_cka": {"estimator": "biased", "of": "flattened"}},
         "trials": {}, "comparison": {"permutations": 0, "groups": 0},
         "verdict": {"confidence": 0.95, "margin": 0.02, "auroc": 0.75, "rank_ratio": 1.5},

@@ -50,11 +50,12 @@ the four passes that hooks make (sender, receiver's front, tail, tail backwards)
 other two are faster for a tail with its BatchNorms folded and channels last, and with `system.keep_memory`, which
 training a stitch begins with; *memory kept by both* gives it to the loop too. At the last cut nearly all goes.""",
     "grid": """\
-The `stitch` stage on all pairs of blocks of one ResNet-18 at 32×32, one epoch, as many images to train as to test,
-from its store to tested cells, in as many processes as there are processors; against a loop in the manner of the
-papers: images in memory, both networks whole and hooked, one cell at a time, glibc as it is. What limits it: of the
-four passes that hooks make (sender, receiver, and the tail there and back) the tail's two are left, and one of two at
-testing; *its tails' passes alone* are those. Convolutions run at the processors' peak, so the rest is overhead.
+The `stitch` stage on all pairs of blocks of one ResNet-18 at 32×32, one epoch, tested on 500 images (five senders on as
+many as they are trained on), from its store to tested cells, in as many processes as there are processors; against a
+loop in the manner of the papers: images in memory, both networks whole and hooked, one cell at a time, glibc as it is.
+What limits it: of the four passes that hooks make (sender, receiver, and the tail there and back) the tail's two are
+left, and one of two at testing; *its tails' passes alone* are those. Convolutions run at the processors' peak, so the
+rest is overhead.
 `direct`, *made and tested*, is limited by testing: every stitch goes through the tail with every test image. *Solved*
 leaves that out on both sides: one pass over the store and one factorisation for each source and size of target,
 against one `numpy.linalg.lstsq` a pair, which is what papers call; part of the factor is that a singular value
@@ -63,7 +64,8 @@ one megabyte, so that every batch is gathered from the store.""",
     "measures": """\
 An index of all pairs of the blocks of five untrained ResNet-18s at 32×32, from their stores, against formulas as one
 writes them with NumPy and SciPy in float64 (`bench/direct.py`), pair by pair, on as many threads; values agree to 1e-6.
-A pair by formula takes as long as its shapes say, so one of each pair of shapes is timed and counts for all.
+A pair by formula takes as long as its shapes say, so one of each pair of shapes is timed and counts for all. The mark
+is for all of it together, *all of …*; the lines above say what each index and view has part in that.
 What limits it: factorisations are made once a layer instead of once a pair, and what is left are a product and, for
 PWCCA and Procrustes, a singular value decomposition of each pair, as large as the ranks are: no index that is exact can
 share those. Layers of more features than samples span all that centred rows can, so all of their canonical correlations

@@ -28,11 +28,12 @@ def unfounded(params: Params) -> Iterator[PipelineError]:
         "other_model": params.models, "seed": params.seeds, "other_seed": params.seeds, "trial": params.trials,
     }  # fmt: skip
     for number, claim in enumerate(params.claims):
+        known_here = names | ({"sender": params.controls} if claim.of == "controls" else {})
         for part, wanted in (("where", claim.where), ("than", claim.than or {})):
             for key, values in wanted.items():
                 for value in values if isinstance(values, list) else [values]:
-                    if key in names and value not in names[key]:
-                        known = choices(str(value), map(str, names[key]))
+                    if key in known_here and value not in known_here[key]:
+                        known = choices(str(value), map(str, known_here[key]))
                         yield ParamsError(f"claims[{number}].{part}.{key}: {value} is not defined; {known}")
     if params.published is not None:
         try:

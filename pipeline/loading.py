@@ -69,6 +69,9 @@ def problems(params: Params) -> Iterator[ParamsError]:
     ):
         for name in names:
             yield from _undefined(where, name, known)
+    for name, options in params.objectives.items():
+        if options.get("recipe") is not None:
+            yield from _undefined(f"objectives.{name}.recipe", str(options["recipe"]), params.recipes)
     for seed in params.seeds:
         if seed < 0:
             yield ParamsError(f"seeds: names {seed}; a seed should be 0 or more")

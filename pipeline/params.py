@@ -5,7 +5,7 @@ Options of variants stay plain mappings until `registry.build` types them.
 
 import math
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 Options = dict[str, Any]
@@ -177,6 +177,7 @@ class Auditing:
     """What is taken of stitched activations."""
 
     ranks_at_cut: bool  # ranks of these themselves, besides those of what the receiver's first layer makes of them
+    errors: bool  # mean squared differences to the receiver's own, and between what the objectives make of one pair
 
 
 @dataclass(frozen=True)
@@ -269,3 +270,9 @@ class Params:
     published: Published | None
     claims: tuple[Claim, ...]
     figures: dict[str, Options]
+
+    def stitching(self, objective: str) -> Stitching:
+        """How stitches are made by the objective: the study's way, but for a recipe that the objective names."""
+        name = self.objectives[objective].get("recipe")
+        recipe = self.stitch if name is None else self.recipes[name]
+        return replace(self.stitch, **{field.name: getattr(recipe, field.name) for field in fields(Recipe)})

@@ -1,6 +1,7 @@
 """What the rows of a study say, in tables, in few numbers and in sentences."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import cast
 
 from pandas import DataFrame, Series
@@ -19,8 +20,9 @@ _DIGITS = 6  # of what is written; beyond these machines differ
 def cell_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
     """One row a cell, with all that a stitched accuracy must not be shown without.
 
-    After KEYS come accuracy, unstitched (the receiver's own, on what it is stitched towards), difference, what else
-    it is held against (`verdicts.BASELINES`), the other measures of the cell, each rank beside the
+    After KEYS come accuracy, unstitched (the receiver's own, on what it is stitched towards), difference, sender_lies
+    (earlier, level or later in its network than the receiver's cut in its own), what else it is held against
+    (`verdicts.BASELINES`), the other measures of the cell, each rank beside the
     receiver's, and each similarity from the sender's layer to the receiver's, with what it is read beside. `own` is the
     dataset that each model learnt. A control that an objective cannot have is empty there.
     """
@@ -30,8 +32,12 @@ def cell_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
     for name in distinct(evidence.controls, "sender"):
         table = table.merge(_control(evidence.controls, name), how="left", validate="many_to_one")
     table["difference"] = table["accuracy"] - table["unstitched"]
+    table["sender_lies"] = [
+        _lies(evidence.cuts, *place)
+        for place in table[["sender", "sender_cut", "receiver", "receiver_cut"]].itertuples(index=False)
+    ]
     held = [name for name in baselines(table) if name != "unstitched"]
-    first = [*KEYS, "accuracy", "unstitched", "difference", *held]
+    first = [*KEYS, "accuracy", "unstitched", "difference", "sender_lies", *held]
     table = table.reindex(columns=[*first, *(column for column in table if column not in first)])
     table = _joined(table, wide(evidence.audits, KEYS), "audits")
     return _joined(table, _similarities(evidence), "comparisons")
@@ -44,6 +50,18 @@ def control_table(evidence: Evidence) -> DataFrame:
     table = _joined(wide(evidence.controls, KEYS), _unstitched(evidence), "networks")
     table["difference"] = series(table, "accuracy") - series(table, "unstitched")
     return table.merge(wide(evidence.control_audits, KEYS), how="left", on=KEYS, validate="one_to_one")
+
+
+def _lies(cuts: Mapping[str, Sequence[str]], sender: str, cut: str, receiver: str, other: str) -> str:
+    """Where the sender's cut lies on the way through its network, against the receiver's in its own."""
+    if other not in cuts[receiver]:
+        return "later"  # than the input, which is no cut
+    one, two = (_way(cuts[model], at) for model, at in ((sender, cut), (receiver, other)))
+    return "level" if one == two else "earlier" if one < two else "later"
+
+
+def _way(cuts: Sequence[str], cut: str) -> Fraction:
+    return Fraction(cuts.index(cut), max(len(cuts) - 1, 1))
 
 
 def _at_home(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:

@@ -17,6 +17,8 @@ class Assignment(Objective):
     label and no pair is told: the stitch learns to fill the receiver's space, whatever comes to lie where.
     """
 
+    recipe: str | None  # a name in recipes; null for the one of the stitches
+
     @property
     def paired(self) -> bool:
         return False

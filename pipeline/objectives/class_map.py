@@ -16,6 +16,8 @@ class ClassMap(Objective):
     class, images are paired at random, anew at every step. So the best that can be painted is the mean of a class.
     """
 
+    recipe: str | None  # a name in recipes; null for the one of the stitches
+
     @property
     def paired(self) -> bool:
         return False

@@ -19,6 +19,7 @@ class Match(Objective):
     """
 
     by: Literal["descent", "exact"]
+    recipe: str | None  # a name in recipes; null for the one of the stitches
 
     @property
     def closed(self) -> bool:

@@ -16,6 +16,7 @@ class Task(Objective):
     start: Literal["random", "identity", "direct"]
     l1: float  # times the sum of the sizes of all the stitch's parameters, added to the loss
     offset: int  # added to the labels around the number of classes, at training and testing
+    recipe: str | None  # a name in recipes; null for the one of the stitches
 
     def __post_init__(self) -> None:
         if not self.l1 >= 0:

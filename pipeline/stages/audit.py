@@ -7,8 +7,9 @@ The receiver's detectors score the stitched activations themselves.
 
 import copy
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from pipeline.arrays import Activations, Spectrum
 from pipeline.atomic import appear, write_text
 from pipeline.devices import choose
 from pipeline.norms import expect, statistics
-from pipeline.params import Detection, Labelling, Params
+from pipeline.params import Auditing, Detection, Labelling, Params
 from pipeline.progress import progress
 from pipeline.ranks import RANKS
 from pipeline.ranks.base import Rank
@@ -58,7 +59,12 @@ def run(params: Params, sender: str, receiver: str, seed: int) -> None:
 def audited(tasks: Iterable[Cell], params: Params, receiver: str, seed: int) -> list[Audit]:
     ranks = {name: build(f"ranks.{name}", RANKS, name, options) for name, options in params.ranks.items()}
     judges = Judges(params, receiver, seed)
-    return [_audited(cell, ranks, params.audit.ranks_at_cut, judges) for cell in tasks]
+    pairs = (list(together) for _, together in groupby(tasks, key=_pair))
+    return [_audited(cell, together, ranks, params.audit, judges) for together in pairs for cell in together]
+
+
+def _pair(cell: Cell) -> tuple[str, str, str]:
+    return cell.sender, cell.sender_cut, cell.receiver_cut
 
 
 def write(audits: Iterable[Audit], options: Detection, folder: Path, numbers: str) -> None:
@@ -76,18 +82,45 @@ def write(audits: Iterable[Audit], options: Detection, folder: Path, numbers: st
     save_tensors(spectra, folder / "spectra.safetensors")
 
 
-def _audited(cell: Cell, ranks: dict[str, Rank], at_cut: bool, judges: Judges) -> Audit:
+def _audited(cell: Cell, together: Sequence[Cell], ranks: dict[str, Rank], options: Auditing, judges: Judges) -> Audit:
+    """`together` are all cells of its pair, one an objective."""
     device = choose(cell.device)
     parts = loaded(cell, device)
     stitched = through(parts.stitch, parts.given(cell, device), device, cell.memory)
     spectra = {"": _seen(cell, parts, stitched, device), "receiver_": _own(cell, at_cut=False)}
-    if at_cut:
+    if options.ranks_at_cut:
         spectra |= {"cut_": spectrum(stitched, cell.memory), "receiver_cut_": _own(cell, at_cut=True)}
     numbers = [(prefix + name, rank(values)) for name, rank in ranks.items() for prefix, values in spectra.items()]
     if cell.paired():
         own = cell.target().rows("test", cell.receiver_cut)
         numbers.append(("distance", distance(stitched, own, cell.memory // 2)))
+    if options.errors:
+        numbers += _errors(cell, together)
     return Audit(cell, numbers, judges(cell.receiver_cut, stitched, cell.paired()), spectra)
+
+
+def _errors(cell: Cell, together: Sequence[Cell]) -> Iterator[tuple[str, float]]:
+    """To the receiver's own activations, and to what the other objectives make of the same pair."""
+    device = choose(cell.device)
+    stitched = _stitched(cell, device)
+    if cell.paired():
+        yield "error", error(stitched, cell.target().rows("test", cell.receiver_cut), cell.memory // 2)
+    for other in together:
+        if other is not cell:
+            yield f"error_{other.objective}", error(stitched, _stitched(other, device), cell.memory // 2)
+
+
+def _stitched(cell: Cell, device: torch.device) -> Activations:
+    parts = loaded(cell, device)
+    return through(parts.stitch, parts.given(cell, device), device, cell.memory)
+
+
+def error(one: Activations, other: Activations, memory: int) -> float:
+    """The mean squared difference over samples, features and places."""
+    size = max(1, memory // (3 * 8 * int(np.prod(one.shape[1:]))))
+    parts = (slice(start, min(start + size, one.shape[0])) for start in range(0, one.shape[0], size))
+    apart = (one.read(part.start, part.stop).astype(np.float64) - other.read(part.start, part.stop) for part in parts)
+    return sum(float(np.square(each).sum()) for each in apart) / int(np.prod(one.shape))
 
 
 def distance(stitched: Activations, own: Activations, memory: int) -> float:

@@ -20,11 +20,12 @@ from pipeline.errors import DataError, ParamsError, PipelineError, choices
 from pipeline.figures import FIGURES
 from pipeline.loading import problems
 from pipeline.models import ARCHITECTURES
+from pipeline.naming import kind_of
 from pipeline.objectives import OBJECTIVES
 from pipeline.objectives.base import Objective
 from pipeline.params import Params
 from pipeline.ranks import RANKS
-from pipeline.registry import Table, build, build_kind, kind_of, lookup
+from pipeline.registry import Table, build, build_kind, lookup
 from pipeline.similarity import INDICES
 from pipeline.stitches import STITCHES
 from pipeline.trials import TRIALS
@@ -104,6 +105,11 @@ def _detectors(params: Params) -> Iterator[PipelineError]:
 def _augmentations(params: Params) -> Iterator[PipelineError]:
     for name, recipe in params.recipes.items():
         yield from _try(lambda n=name, r=recipe: composed(f"recipes.{n}.augment", r.augment))
+    for name, options in params.objectives.items():
+        recipe = params.recipes.get(options.get("recipe") or "")
+        if recipe is not None and recipe.augment:
+            where = f"objectives.{name}.recipe: {options['recipe']}"
+            yield ParamsError(f"{where} augments images; a stitch sees none, so it should augment nothing")
 
 
 def _device(params: Params) -> Iterator[PipelineError]:

@@ -32,14 +32,14 @@ def planned(
     params: Params, sender: str, receiver: str, seed: int, pairs: Sequence[tuple[str, str]], origins: dict[str, str]
 ) -> list[dict[str, Any]]:
     """The fields of a cell for every pair of cuts and every objective that has an origin."""
-    options = params.stitch
+    options = {name: params.stitching(name) for name in origins}
     memory = int(params.machine.memory_gb * 1e9 / params.machine.slots / 2)
     return [
         {
-            "sender": sender, "receiver": receiver, "seed": seed, "data": options.data,
+            "sender": sender, "receiver": receiver, "seed": seed, "data": params.stitch.data,
             "sender_cut": source, "receiver_cut": target,
-            "map": options.map, "map_options": params.stitches[options.map],
-            "objective": name, "objective_options": params.objectives[name], "options": options,
+            "map": params.stitch.map, "map_options": params.stitches[params.stitch.map],
+            "objective": name, "objective_options": params.objectives[name], "options": options[name],
             "root_seed": params.seed, "device": params.machine.device, "memory": memory, "origin": found,
         }
         for source, target in pairs for name, found in origins.items()

@@ -17,9 +17,10 @@ from pipeline.devices import choose
 from pipeline.errors import ResourceError
 from pipeline.figures.tables import where
 from pipeline.imports import closure, code_digest
+from pipeline.naming import kind_of
 from pipeline.params import Params
 from pipeline.probing import probe_accuracy
-from pipeline.registry import build, kind_of, module_of
+from pipeline.registry import build, module_of
 from pipeline.similarity import INDICES
 from pipeline.similarity.base import Index
 from pipeline.stages import truncating

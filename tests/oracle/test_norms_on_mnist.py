@@ -34,7 +34,7 @@ def study(sender_bn: str, receiver_bn: str = "eval") -> Params:
     document["seeds"] = list(SEEDS)
     document["senders"], document["receivers"] = ["colour"], ["digit"]
     document["extract"]["cuts"] = ["layer2"]
-    document["objectives"] = {"task": {"start": "random", "l1": 0.0, "offset": 0}}
+    document["objectives"] = {"task": {"start": "random", "l1": 0.0, "offset": 0, "recipe": None}}
     document["controls"] = {}
     document["stitch"] |= {"sender_bn": sender_bn, "receiver_bn": receiver_bn, "epochs": 4, "lr": 0.01}
     return typed_params(document)

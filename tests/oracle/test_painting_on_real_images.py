@@ -40,7 +40,7 @@ def study(sender: str) -> Params:
     document["seeds"], document["senders"], document["receivers"] = [0], [sender], ["mnist"]
     document["extract"] |= {"datasets": ["mnist", sender], "cuts": ["encoder"]}
     document["stitch"] |= {"data": sender, "towards": "mnist", "optimiser": "adam", "lr": 0.01, "epochs": 10}
-    document["objectives"], document["controls"] = {"class_map": {}, "assignment": {}}, {}
+    document["objectives"], document["controls"] = {"class_map": {"recipe": None}, "assignment": {"recipe": None}}, {}
     return typed_params(document)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import grid
 from bench.__main__ import measure
 from bench.plot import NAME, draw
 from bench.ratios import Contender, Row, nothing, ratio_row, side_by_side
@@ -18,6 +19,7 @@ from bench.sizes import QUICK
 from bench.table import markdown
 from bench.workspace import machine, workspace
 from pipeline.errors import ResourceError
+from pipeline.loading import problems
 
 
 def row(ratio: float, mark: float | None) -> Row:
@@ -25,13 +27,18 @@ def row(ratio: float, mark: float | None) -> Row:
 
 
 @pytest.mark.parametrize(
-    ("part", "count"), [("extraction", 8), ("reading", 5), ("stitching", 2), ("stepping", 7), ("measures", 44)]
+    ("part", "count"), [("extraction", 8), ("reading", 5), ("stitching", 2), ("stepping", 7), ("measures", 45)]
 )
 def test_every_ratio_of_a_part_is_finite_and_positive(part: str, count: int) -> None:
     rows, skipped = measure((part,), QUICK)
 
     assert len(rows) == count and not skipped
     assert all(math.isfinite(row.ratio) and row.ratio > 0 for row in rows)
+
+
+def test_the_grid_which_takes_too_long_here_is_of_a_study_that_is_sound() -> None:
+    """But that it lies in a folder of its own."""
+    assert list(problems(grid.study(QUICK, 24))) == []
 
 
 def test_ours_is_held_against_the_slower_limit() -> None:

@@ -101,6 +101,10 @@ def test_names_that_a_claim_needs_are_checked_before_the_study_runs() -> None:
     assert [str(error) for error in unfounded(study(claims=claims))] == [
         "claims[0].where.sender: digt is not defined; did you mean digit?"
     ]
+    noise = vars(claim(of="controls", where={"sender": "noise"}))
+    assert list(unfounded(study(claims=[noise], controls={"noise": {"radius": 0.1, "classes": None}}))) == []
+    (other,) = unfounded(study(claims=[noise], controls={"random": {}}))
+    assert str(other) == "claims[0].where.sender: noise is not defined; choose from random"
 
 
 def numbers(folder: Path, text: str) -> str:

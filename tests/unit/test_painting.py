@@ -62,7 +62,7 @@ def study(**changes: object) -> Params:
     document["extract"] |= {"datasets": ["hues", "shapes"], "cuts": ["encoder"]}
     document["detectors"], document["detection"]["auxiliary"] = {"nearest": document["detectors"]["nearest"]}, "shapes"
     document["stitch"] |= {"data": "hues", "towards": "shapes", "optimiser": "adam", "lr": 0.02, "epochs": 25}
-    document["objectives"] = {"class_map": {}, "assignment": {}}
+    document["objectives"] = {"class_map": {"recipe": None}, "assignment": {"recipe": None}}
     document["controls"] = {"noise": {"radius": 0.1, "classes": None}}
     document["trials"] = {}
     document["figures"] = {"accuracy_by_cut": {"width": 7}, "paintings": {"width": 7, "images": 12}}
@@ -227,7 +227,7 @@ def test_what_an_objective_lacks_is_found_by_check(changes: dict[str, object], w
 
 @pytest.mark.usefixtures("trained")
 def test_a_cell_whose_receiver_has_painted_already_is_refused() -> None:
-    params = study(extract__cuts=["decoder"], objectives={"class_map": {}})
+    params = study(extract__cuts=["decoder"], objectives={"class_map": {"recipe": None}})
     for name in params.models:
         extract.run(params, name, 0, params.stitch.data if name == "hues" else params.stitch.towards)
 
@@ -244,7 +244,7 @@ def test_a_cell_whose_receiver_has_painted_already_is_refused() -> None:
 def test_a_class_map_into_the_senders_own_data_pairs_by_the_names_of_the_study(
     labels: dict[str, int], partner: int
 ) -> None:
-    params = study(stitch__towards="hues", receivers=["hues"], objectives={"class_map": {}})
+    params = study(stitch__towards="hues", receivers=["hues"], objectives={"class_map": {"recipe": None}})
     options = replace(params.stitch.labels, **labels)
     cell = grid.cells(replace(params, stitch=replace(params.stitch, labels=options)), "hues", "hues", 0)[0]
     images = read_prepared(paths.dataset("hues")).splits["train"]

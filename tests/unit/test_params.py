@@ -150,6 +150,8 @@ CHECKED = [
     ("controls.nois-wide", {}, "controls.nois-wide: nois is not a known name; did you mean noise?"),
     ("controls.noise-a b", {}, "controls.noise-a b: noise-a b is not a known name; did you mean noise?"),
     ("datasets.patches.kind", "synthetic-x", "kind: synthetic-x is not a known name; did you mean synthetic?"),
+    ("objectives.task.recipe", "sgd", "objectives.task.recipe: sgd augments images; a stitch sees none"),
+    ("objectives.task.recipe", "adm", "objectives.task.recipe: adm is not defined; choose from sgd"),
     ("controls.noise.radius", -1, "controls.noise.radius: is -1; it should be 0 or more"),
     ("machine.memory_gb", 1e-6, "least squares over 8 features needs 3.07e-06 GB and has 1e-06"),
     ("controls.noise.classes", 9, "controls.noise: has 9 classes and two tells 3 apart"),

@@ -73,7 +73,7 @@ def study(**changes: object) -> Params:
         "detectors": {"mahalanobis": {}},
         "detection": {"auxiliary": "correlated", "confidence": 0.95, "resamples": 100},
         "verdict": {"confidence": 0.95, "margin": 0.02, "auroc": 0.75, "rank_ratio": 1.5},
-        "audit": {"ranks_at_cut": False},
+        "audit": {"ranks_at_cut": False, "errors": False},
         "ranks": {"numerical": {}},
         "similarity": {"linear_cka": {"estimator": "biased", "of": "flattened"}},
         "trials": {"shortcut": {}},

@@ -748,3 +748,34 @@ def test_a_distance_is_the_residual_over_the_spread(memory: int) -> None:
     assert audit.distance(Held(own), Held(own), memory) == 0
     assert audit.distance(Held(np.zeros_like(own) + own.mean(0)), Held(own), memory) == pytest.approx(1, abs=1e-6)
     assert np.isnan(audit.distance(Held(own), Held(np.zeros_like(own)), memory))
+    assert audit.error(Held(stitched), Held(own), memory) == pytest.approx(np.square(stitched - own).mean(), rel=1e-6)
+
+
+@pytest.mark.usefixtures("finished")
+def test_errors_are_to_the_receivers_own_and_between_objectives() -> None:
+    params = study(audit__errors=True, senders=["one"])
+    audit.run(params, "one", "two", 0)
+
+    rows = pandas.read_csv(paths.audit("one", "two", 0) / "rows.csv")
+    wide = rows.pivot(index=["sender_cut", "objective"], columns="measure", values="value")
+    (cell,) = (c for c in grid.cells(params, "one", "two", 0) if (c.sender_cut, c.objective) == ("layer1", "direct"))
+    parts = making.loaded(cell, CPU)
+    own = cell.target().rows("test", "layer1").read(0, 64)
+    made = through(parts.stitch, parts.given(cell, CPU), CPU, 10**9).read(0, 64)
+    assert wide.loc[("layer1", "direct"), "error"] == pytest.approx(np.square(made - own).mean(), rel=1e-5)
+    assert wide.loc[("layer1", "direct"), "error_task"] == wide.loc[("layer1", "task"), "error_direct"] > 0
+    direct, task = (wide.xs(name, level="objective") for name in ("direct", "task"))
+    assert np.all(direct["error"] <= task["error"])
+
+
+@pytest.mark.usefixtures("finished")
+def test_an_objective_may_name_a_recipe_of_its_own() -> None:
+    task, sgd = TINY["objectives"]["task"], TINY["recipes"]["sgd"]
+    recipes = {**TINY["recipes"], "long": {**sgd, "lr": 0.5, "epochs": 7, "augment": []}}
+    params = study(recipes=recipes, objectives={"task": task, "task-long": {**task, "recipe": "long"}})
+
+    cells = grid.cells(params, "one", "two", 0)
+
+    epochs = {cell.objective: (cell.options.recipe.epochs, cell.options.recipe.lr) for cell in cells}
+    assert epochs == {"task": (TINY["stitch"]["epochs"], TINY["stitch"]["lr"]), "task-long": (7, 0.5)}
+    assert {cell.options.data for cell in cells} == {"patches"}

@@ -10,7 +10,7 @@ from pipeline.figures.example import MODELS, example_evidence
 from pipeline.figures.tables import distinct, groups, series, summarised, where
 from pipeline.params import Verdicts
 from pipeline.similarities import spread
-from pipeline.summary import KEYS, accuracy_plot, as_good, cell_table, finding, metrics, network_table
+from pipeline.summary import KEYS, accuracy_plot, as_good, cell_table, control_table, finding, metrics, network_table
 from pipeline.tables import BARS, TRUST
 from pipeline.verdicts import comparisons, verdicts
 
@@ -42,7 +42,7 @@ def evidence(accuracies: dict[str, float], receiver: float = 0.9) -> Evidence:
         curves=DataFrame(),
         detectors=DataFrame([], columns=TRUST),
         similarity=DataFrame(pairs).assign(measure="cka", value=0.25),
-        cuts={},
+        cuts={model: ["a", "b", "c"] for model in ("r", *accuracies)},
         swatches={},
     )
 
@@ -77,6 +77,34 @@ def test_a_cell_stands_beside_its_receiver_its_ranks_and_its_similarity():
     assert row["unstitched"] == 0.9
     assert row["difference"] == pytest.approx(0.05)
     assert (row["k"], row["receiver_k"], row["cka"]) == (5, 10, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("cuts", "lies"),
+    [
+        ({"s": ["a", "b"], "r": ["a", "b"]}, "earlier"),
+        ({"s": ["z", "a"], "r": ["b", "c"]}, "later"),
+        ({"s": ["z", "a", "c"], "r": ["x", "y", "b", "c", "d"]}, "level"),
+        ({"s": ["a", "b"], "r": ["c"]}, "later"),
+    ],
+)
+def test_a_cell_says_where_its_senders_cut_lies(cuts: dict[str, list[str]], lies: str) -> None:
+    """By the share of the way through each network; a cut that is none of the receiver's is its input."""
+    (row,) = cells_of(replace(evidence({"s": 0.95}), cuts=cuts)).to_dict("records")
+
+    assert row["sender_lies"] == lies
+
+
+def test_controls_have_cells_of_their_own_with_what_they_are_held_against() -> None:
+    given = evidence({"s": 0.95})
+    swap = {"sender": "noise"}
+    controls = where(given.cells, sender="s").assign(**swap)
+    table = control_table(replace(given, controls=controls, control_audits=given.audits.assign(**swap)))
+    (row,) = table.to_dict("records")
+
+    assert (row["sender"], row["accuracy"], row["unstitched"], row["k"]) == ("noise", 0.95, 0.9, 5)
+    assert row["difference"] == pytest.approx(0.05)
+    assert control_table(given).empty
 
 
 def test_similarity_is_that_from_the_sender_to_the_receiver_and_not_back():
