@@ -1,4 +1,4 @@
-"""The command line: one command a stage, and `check`, `cuts` and `study`; prints our errors."""
+"""The command line: one command a stage, and `bill`, `check`, `cuts` and `study`; prints our errors."""
 
 import logging
 import os
@@ -39,7 +39,8 @@ def _tell(error: PipelineError) -> None:
 def main() -> None:
     """Backstitch: stitch networks together, and say what a stitch that works does not show.
 
-    The stages below are run by `dvc repro` in a study's folder; `check`, `cuts`, `mend` and `study` are for you.
+    The stages below are run by `dvc repro` in a study's folder; `bill`, `check`, `cuts`, `mend` and `study` are for
+    you.
     """
     logging.basicConfig(format="%(message)s", stream=sys.stderr)
     logging.getLogger("pipeline").setLevel(logging.INFO)
@@ -171,6 +172,18 @@ def cuts(model: str, shape: str) -> None:
     from pipeline.stages.cuts import table
 
     for line in table(model, shape):
+        click.echo(line)
+
+
+@main.command()
+@click.option("--rate", default=5.0, metavar="R", help="Multiplications a second of the device, in 10^12.")
+def bill(rate: float) -> None:
+    """Print what the study in this folder will take: bytes of stores, and hours of one device."""
+    from pipeline.stages.bill import table
+
+    if not rate > 0:
+        raise ParamsError(f"--rate: is {rate:g}; it should be above 0")
+    for line in table(load_params(paths.PARAMS), rate):
         click.echo(line)
 
 

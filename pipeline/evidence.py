@@ -12,7 +12,7 @@ from pandas import DataFrame
 from pipeline import paths
 from pipeline.arrays import PAINTED
 from pipeline.errors import DataError
-from pipeline.figures.base import SWATCH_CLASSES, SWATCHES, Evidence, Place
+from pipeline.figures.base import INPUT, SWATCH_CLASSES, SWATCHES, Evidence, Place
 from pipeline.figures.tables import distinct, where
 from pipeline.params import Params
 from pipeline.tables import BARS, CELL, CURVE, NETWORK, SIMILARITY, TRIAL, TRUST, read_rows
@@ -107,8 +107,8 @@ def _curves(params: Params) -> Iterator[DataFrame]:
 
 
 def _cuts(model: str, similarity: DataFrame, cells: DataFrame) -> list[str]:
-    """The model's cuts in its own order, which is that of the rows."""
+    """The model's cuts in its own order, which is that of the rows; its input is before all."""
     compared = distinct(where(similarity, model=model), "cut")
     sent = distinct(where(cells, sender=model), "sender_cut")
     received = distinct(where(cells, receiver=model), "receiver_cut")
-    return list(dict.fromkeys([*compared, *sent, *received]))
+    return list(dict.fromkeys([*filter(INPUT.__eq__, received), *compared, *sent, *received]))

@@ -7,7 +7,7 @@ from typing import cast
 from pandas import DataFrame, Series
 
 from pipeline.errors import DataError
-from pipeline.figures.base import Evidence
+from pipeline.figures.base import INPUT, Evidence
 from pipeline.figures.style import words
 from pipeline.figures.tables import chosen, distinct, groups, series, summarised, where
 from pipeline.similarities import calibrated, defined, spread
@@ -40,6 +40,8 @@ def cell_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
     first = [*KEYS, "accuracy", "unstitched", "difference", "sender_lies", *held]
     table = table.reindex(columns=[*first, *(column for column in table if column not in first)])
     table = _joined(table, wide(evidence.audits, KEYS), "audits")
+    if set(table["receiver_cut"]) == {INPUT}:  # which no layer is compared with
+        return table.reindex(columns=[*table, *distinct(evidence.similarity, "measure")])
     return _joined(table, _similarities(evidence), "comparisons")
 
 
@@ -54,8 +56,8 @@ def control_table(evidence: Evidence) -> DataFrame:
 
 def _lies(cuts: Mapping[str, Sequence[str]], sender: str, cut: str, receiver: str, other: str) -> str:
     """Where the sender's cut lies on the way through its network, against the receiver's in its own."""
-    if other not in cuts[receiver]:
-        return "later"  # than the input, which is no cut
+    if other == INPUT:
+        return "later"
     one, two = (_way(cuts[model], at) for model, at in ((sender, cut), (receiver, other)))
     return "level" if one == two else "earlier" if one < two else "later"
 

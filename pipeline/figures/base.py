@@ -14,6 +14,7 @@ from pipeline.errors import ParamsError, choices
 from pipeline.figures.tables import distinct, where
 
 SWATCHES, SWATCH_CLASSES = 4, 20  # images of a class, and classes of a dataset, that figures are given
+INPUT = "input"  # where a stitch paints, under the name it has in `cutting`, which would import torch
 
 
 Place = tuple[str, str, str, str, str]  # sender, receiver, objective, sender's cut, receiver's cut

@@ -4,8 +4,9 @@ import pandas
 import pytest
 from pandas import DataFrame
 
+from pipeline import cutting
 from pipeline.departures import departures
-from pipeline.figures.base import Evidence
+from pipeline.figures.base import INPUT, Evidence
 from pipeline.figures.example import MODELS, example_evidence
 from pipeline.figures.tables import distinct, groups, series, summarised, where
 from pipeline.params import Verdicts
@@ -85,14 +86,23 @@ def test_a_cell_stands_beside_its_receiver_its_ranks_and_its_similarity():
         ({"s": ["a", "b"], "r": ["a", "b"]}, "earlier"),
         ({"s": ["z", "a"], "r": ["b", "c"]}, "later"),
         ({"s": ["z", "a", "c"], "r": ["x", "y", "b", "c", "d"]}, "level"),
-        ({"s": ["a", "b"], "r": ["c"]}, "later"),
     ],
 )
 def test_a_cell_says_where_its_senders_cut_lies(cuts: dict[str, list[str]], lies: str) -> None:
-    """By the share of the way through each network; a cut that is none of the receiver's is its input."""
+    """By the share of the way through each network."""
     (row,) = cells_of(replace(evidence({"s": 0.95}), cuts=cuts)).to_dict("records")
 
     assert row["sender_lies"] == lies
+
+
+def test_a_cell_into_the_receivers_input_lies_later_and_has_no_layer_to_be_similar_to() -> None:
+    given = evidence({"s": 0.95})
+    swap = {"receiver_cut": INPUT}
+    table = cells_of(replace(given, cells=given.cells.assign(**swap), audits=given.audits.assign(**swap)))
+
+    assert table["sender_lies"].tolist() == ["later"]
+    assert table["cka"].isna().tolist() == [True]
+    assert cutting.INPUT == INPUT
 
 
 def test_controls_have_cells_of_their_own_with_what_they_are_held_against() -> None:
