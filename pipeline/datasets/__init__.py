@@ -12,6 +12,7 @@ DATASETS = {
     "noise": "pipeline.datasets.noise:Noise",
     "noisy_labels": "pipeline.datasets.noisy_labels:NoisyLabels",
     "resized": "pipeline.datasets.resized:Resized",
+    "rotated": "pipeline.datasets.rotated:Rotated",
     "scrambled": "pipeline.datasets.scrambled:Scrambled",
     "svhn": "pipeline.datasets.svhn:SVHN",
     "synthetic": "pipeline.datasets.synthetic:Synthetic",

@@ -50,6 +50,7 @@ WITHOUT_FILES: list[dict[str, object]] = [
         }
         for pattern in PATTERNS
     ),
+    {"kind": "rotated", "source": DIGITS},
     {"kind": "scrambled", "source": DIGITS, "patch": 3},
 ]
 NOWHERE = Path("nowhere")

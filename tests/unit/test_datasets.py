@@ -35,6 +35,7 @@ from pipeline.datasets.noise import Noise, Pattern
 from pipeline.datasets.noisy_labels import NoisyLabels
 from pipeline.datasets.options import Limit, limited
 from pipeline.datasets.resized import Resized
+from pipeline.datasets.rotated import TURNS, Rotated
 from pipeline.datasets.scrambled import Scrambled, scrambled
 from pipeline.datasets.svhn import SVHN
 from pipeline.datasets.synthetic import Synthetic
@@ -580,6 +581,20 @@ def test_groups_rename_the_classes_of_their_source() -> None:
     assert np.array_equal(found.pixels[:], whole.pixels[:])
     assert found.ids == tuple(f"grouped/{name}" for name in whole.ids)
     assert (grouped.shape(), grouped.normalisation()) == (source.shape(), source.normalisation())
+
+
+def test_every_image_comes_in_four_turns_and_is_called_by_its_turn() -> None:
+    source = Synthetic(categories=3, samples=5, size=4)
+
+    whole, found = source.load(NOWHERE, "test", 0), Rotated(source).load(NOWHERE, "test", 0)
+
+    assert found.labels.tolist() == [0, 1, 2, 3] * 5
+    assert found.ids[4:8] == tuple(f"rotated/{turn}/{whole.ids[1]}" for turn in TURNS)
+    image = whole.pixels[1]
+    for row in range(4, 8):
+        assert np.array_equal(found.pixels[row], image)
+        image = image[:, :, ::-1].transpose(0, 2, 1)  # a quarter against the clock: mirrored, then transposed
+    assert np.array_equal(image, whole.pixels[1])
 
 
 @pytest.mark.parametrize(
