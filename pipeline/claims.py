@@ -141,7 +141,8 @@ def published_table(rows: DataFrame) -> Table:
 
 def beside(root: str, published: Published, tables: Mapping[str, DataFrame]) -> DataFrame:
     """A row for each number of the paper's named places, with ours; empty where this study has none."""
-    return DataFrame([_beside(row, tables) for row in read(root, published)], columns=BESIDE)
+    found = DataFrame([_beside(row, tables) for row in read(root, published)], columns=BESIDE)
+    return found.astype({"measured": float, "deviation": float})  # also where this study has none of them
 
 
 def read(root: str, published: Published) -> list[dict[str, Any]]:

@@ -2,17 +2,21 @@
 
 import numpy as np
 import torch
+from jaxtyping import Int64, Shaped
 from torch import Tensor
 from torch.nn.functional import cross_entropy, linear
 
 from pipeline.arrays import Labels, Rows
 from pipeline.errors import TrainingError
 
+# Rows and labels beside others: axes of one name are one axis throughout a signature.
+Others = tuple[Shaped[np.ndarray, "M ..."], Int64[np.ndarray, " M"]]
+
 _STEPS = 2000
 _FLAT = 1e-6  # the largest slope that is left at the minimum
 
 
-def probe_accuracy(train: tuple[Rows, Labels], test: tuple[Rows, Labels], decay: float) -> float:
+def probe_accuracy(train: tuple[Rows, Labels], test: Others, decay: float) -> float:
     """Of the test split, by multinomial logistic regression on standardised features, by L-BFGS to its only minimum.
 
     Rows have a single axis of features. Half of `decay` times the sum of squared weights is added to the mean

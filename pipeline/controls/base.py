@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pipeline.arrays import Labels, Rows, Sender
+from pipeline.probing import Others
 
 
 @dataclass(frozen=True)
@@ -38,5 +39,5 @@ class Baseline(ABC):
     """A variant's fields are its options. It gives a number that a stitch from the same activations is held against."""
 
     @abstractmethod
-    def accuracy(self, train: tuple[Rows, Labels], test: tuple[Rows, Labels]) -> float:
+    def accuracy(self, train: tuple[Rows, Labels], test: Others) -> float:
         """Of the test split, by what the training split teaches; rows have a single axis of features."""

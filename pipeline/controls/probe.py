@@ -3,7 +3,7 @@ from typing import final
 
 from pipeline.arrays import Labels, Rows
 from pipeline.controls.base import Baseline
-from pipeline.probing import probe_accuracy
+from pipeline.probing import Others, probe_accuracy
 
 
 @final
@@ -21,5 +21,5 @@ class Probe(Baseline):
         if not self.decay > 0:
             raise ValueError(f"decay: is {self.decay:g}; it should be above 0, for one minimum")
 
-    def accuracy(self, train: tuple[Rows, Labels], test: tuple[Rows, Labels]) -> float:
+    def accuracy(self, train: tuple[Rows, Labels], test: Others) -> float:
         return probe_accuracy(train, test, self.decay)
