@@ -101,6 +101,19 @@ class _Parts:
         return train, test
 
     @cached_property
+    def _stitches(self) -> dict[tuple[Shape, Shape], tuple[float, int]]:
+        return {}
+
+    def stitch(self, source: Shape, target: Shape) -> tuple[float, int]:
+        """Multiplications of a sample, and the features that its core sees at a place."""
+        if (source, target) not in self._stitches:
+            name = self.params.stitch.map
+            variant: Stitch = build(f"stitches.{name}", STITCHES, name, self.params.stitches[name])
+            stitch = variant.build(source, target)
+            self._stitches[source, target] = products(stitch, source), features(stitch.before_shape())
+        return self._stitches[source, target]
+
+    @cached_property
     def _networks(self) -> dict[Any, "_Network"]:
         return {}
 
@@ -195,12 +208,8 @@ def _cells(
     params: Params, there: _Parts, receiver: _Network, source: Cut, target: Cut, kinds: list[str] | None = None
 ) -> float:
     """Of the objectives named, or of all, at one pair of cuts: made, and tested through the tail."""
-    options = params.stitch
-    variant: Stitch = build(f"stitches.{options.map}", STITCHES, options.map, params.stitches[options.map])
-    stitch = variant.build(source.shape, target.shape)
-    train, test = there.counts[options.data]
-    own, tail = products(stitch, source.shape), receiver.tail(target.name)
-    seen = features(stitch.before_shape())
+    train, test = there.counts[params.stitch.data]
+    (own, seen), tail = there.stitch(source.shape, target.shape), receiver.tail(target.name)
     found = 0.0
     for name in params.objectives if kinds is None else kinds:
         objective = _objective(params, name)

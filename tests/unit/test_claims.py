@@ -127,6 +127,14 @@ def test_a_published_number_stands_beside_the_mean_of_its_rows(tmp_path: Path) -
     assert (other["rows"], other["measured"] != other["measured"]) == (0, True)
 
 
+def test_a_paper_whose_numbers_a_study_has_none_of_is_shown_beside_nothing(tmp_path: Path) -> None:
+    root = numbers(tmp_path, HEAD + "T1,cells,X,x,,accuracy,0.5\n")
+
+    (row,) = published_table(beside(root, Published("paper", ("T1",)), TABLES)).rows
+
+    assert row[-4:] == ("0.5", "–", "–", "0")
+
+
 @pytest.mark.parametrize(
     ("text", "published", "error", "words"),
     [
