@@ -1,6 +1,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Literal, final
 
 import numpy as np
@@ -11,6 +12,9 @@ from pipeline.layers import Layers, mirrored
 from pipeline.relations import DIGITS, Rows, Tables, apart, distances, refuse_equal, square
 from pipeline.similarity.base import RIGID, Facts, Index
 from pipeline.views import Whole
+
+_BINS, _BLOCK = 4096, 2**20  # ranges that are told apart, and numbers that are looked through at a time
+_SORTING = 7 * 8  # bytes that ranking takes for each number
 
 
 @final
@@ -46,7 +50,8 @@ class RSA(Index):
         found = self._dissimilarities(layer, room)
         if self.comparison != "pearson":
             found /= found.max() or 1
-            found[:] = rankdata(np.round(found, DIGITS))
+            np.round(found, DIGITS, out=found)
+            rank(found, room.memory)
         before = float(np.vdot(found, found))
         found -= found.mean()
         after = float(np.vdot(found, found))
@@ -58,6 +63,25 @@ class RSA(Index):
         euclidean = self.dissimilarity == "euclidean"
         table = partial(distances, layer, layer.diagonal()) if euclidean else partial(_unlike, layer)
         return apart(len(layer.array), room, table)
+
+
+def rank(found: np.ndarray, memory: int) -> None:
+    """In place of each number, from 0 to 1, its rank among all; of equal ones the mean of theirs.
+
+    A range of numbers at a time, so many as there is room to sort; what is ranked already is below 0 until all are.
+    """
+    edges = np.linspace(0, 1, _BINS + 1)
+    together = np.cumsum(np.histogram(found, edges)[0]) // max(1, memory // _SORTING)
+    firsts = np.flatnonzero(np.diff(together, prepend=-1))
+    below = 0
+    for low, high in pairwise([*edges[firsts], np.inf]):
+        places = np.concatenate([
+            start + np.flatnonzero((part >= low) & (part < high))
+            for start, part in ((start, found[start : start + _BLOCK]) for start in range(0, len(found), _BLOCK))
+        ])  # fmt: skip
+        found[places] = -(below + rankdata(found[places]))
+        below += len(places)
+    np.negative(found, out=found)
 
 
 def _unlike(layer: Compact, part: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ TOP = Path(__file__).resolve().parents[2]
 Document = dict[str, Any]
 
 
-def whole(name: str, change: Callable[[Document], None], data_root: Path) -> dict[str, DataFrame]:
+def whole(name: str, change: Callable[[Document], None]) -> dict[str, DataFrame]:
     """The tables of the study `name` with its params changed, every stage run in this process."""
     document = YAML(typ="safe").load(TOP / "studies" / name / "params.yaml")
     document |= {"root": str(TOP), "seeds": [0]}
@@ -69,25 +69,64 @@ def limit(document: Document, train: int, test: int) -> None:
 
 
 def test_colours_and_noise_stitch_into_digits_as_smith_et_al_find(data_root: Path) -> None:
-    """Colour-Only never saw a digit, and noise is no image; Digit's own accuracy is what they are held against."""
+    """Colour-Only never saw a digit, and noise is no image; what they are held against is Digit's own accuracy."""
 
     def change(document: Document) -> None:
         limit(document, 4000, 1000)
-        for section in ("models", "datasets"):
-            document[section] = {
-                n: document[section][n] for n in ("correlated", "digit", "colour_only") if n in document[section]
-            }
-        document["models"].pop("correlated")
-        document["senders"] = ["digit", "colour_only"]
+        document["models"] = {name: document["models"][name] for name in ("digit", "colour_only")}
+        document["senders"] = ["colour_only"]
         document["extract"]["cuts"] = ["layer2", "layer3"]
         document["controls"] = {"noise": document["controls"]["noise"], "probe": document["controls"]["probe"]}
         document["trials"], document["claims"] = {}, []
-        document["stitch"] |= {"lr": 0.01}
+        document["stitch"]["lr"] = 0.01
 
-    tables = whole("smith2025-senders-laptop", change, data_root)
+    tables = whole("smith2025-senders-laptop", change)
+
+    for sender in ("colour_only", "noise"):
+        cells = where(tables["cells" if sender == "colour_only" else "controls"], sender=sender)
+        print(cells.to_string())
+
+
+def test_task_loss_matching_is_a_worse_index_than_cka_as_balogh_and_jelasity_find(data_root: Path) -> None:
+    def change(document: Document) -> None:
+        limit(document, 1500, 500)
+        document["models"] = {name: document["models"][name] for name in ("a", "b")}
+        document["senders"] = document["receivers"] = ["a", "b"]
+        document["controls"] = {}
+        document["detectors"] = {"mahalanobis": document["detectors"]["mahalanobis"]}
+        document["trials"] = {"layer_identification": document["trials"]["layer_identification"]}
+        document["similarity"] = {"linear_cka": document["similarity"]["linear_cka"]}
+        document["comparison"] = {"permutations": 0, "groups": 0}
+        document["figures"].pop("truncations")
+        document["claims"] = []
+
+    tables = whole("balogh2025-vit-laptop", change)
+    print(tables["trials"].to_string())
     print(tables["cells"].to_string())
-    print(tables["published"].to_string())
 
 
-def test_other():
-    pass
+def test_what_fits_by_the_task_is_far_from_what_is_expected_as_hernandez_et_al_find(data_root: Path) -> None:
+    def change(document: Document) -> None:
+        limit(document, 1500, 500)
+        document["models"] = {name: document["models"][name] for name in ("r1111",)}
+        document["senders"] = document["receivers"] = ["r1111"]
+        document["extract"]["cuts"] = ["layer1", "layer2", "layer3", "layer4"]
+        document["controls"], document["claims"] = {}, []
+        document["detectors"] = {"mahalanobis": document["detectors"]["mahalanobis"]}
+
+    tables = whole("hernandez2022-small-resnets-laptop", change)
+    print(tables["cells"].to_string())
+
+
+def test_networks_that_differ_by_chance_stitch_and_a_random_one_does_not_as_bansal_et_al_find(data_root: Path) -> None:
+    def change(document: Document) -> None:
+        limit(document, 2000, 500)
+        document["architectures"]["resnet18"]["width"] = 8
+        document["extract"]["cuts"] = ["relu", "layer4.1"]
+        document["senders"] = ["one"]
+        document["controls"] = {"random": {}}
+        document["detectors"] = {"mahalanobis": document["detectors"]["mahalanobis"]}
+        document["claims"] = []
+
+    tables = whole("bansal2021-initialisations-laptop", change)
+    print(tables["cells"].to_string())

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import rankdata
 
 from pipeline.registry import build
 from pipeline.similarity import INDICES
 from pipeline.similarity.base import Index
+from pipeline.similarity.rsa import rank
 
 FLAT = {"of": "flattened"}
 OPTIONS: dict[str, list[dict]] = {
@@ -146,6 +148,18 @@ def test_the_memory_it_may_hold_moves_nothing(name: str, options: dict, seed: in
     measure = index(name, options)
 
     assert measure.matrix(held, memory) == pytest.approx(measure.matrix(held, 10**9), abs=1e-7)
+
+
+@given(
+    numbers=st.lists(st.one_of(st.floats(0, 1), st.integers(0, 4096).map(lambda n: n / 4096)), min_size=1),
+    memory=st.integers(1, 10**4),
+)
+def test_numbers_ranked_a_range_at_a_time_are_ranked_as_scipy_ranks_them(numbers: list[float], memory: int) -> None:
+    found = np.array(numbers)
+
+    rank(found, memory)
+
+    assert np.array_equal(found, rankdata(numbers))
 
 
 @every_case
