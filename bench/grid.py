@@ -61,17 +61,21 @@ Result = TypeVar("Result")
 
 def rows(sizes: Sizes) -> Iterator[Row]:
     """Each network's accuracy decides nothing here, so they are trained briefly."""
-    one = study(sizes, sizes.grid)
-    one = replace(one, models={"a": one.models["a"]}, senders=["a"])
-    with _folder("grid"):
-        prepare(one, sizes.tested)
-        yield from _grid(one, "task", 5.0)
-        yield from _grid(one, "direct", 20.0)
+    yield from _of_one(sizes, "task", sizes.grid, 5.0)
+    yield from _of_one(sizes, "direct", sizes.few, 20.0)  # of more, the loop's rows do not fit into memory
     with _folder("senders"):
         several = study(sizes, sizes.few)
         prepare(several)
         yield from _senders(several)
     yield from _memory(sizes)
+
+
+def _of_one(sizes: Sizes, objective: str, samples: int, mark: float) -> Iterator[Row]:
+    one = study(sizes, samples)
+    one = replace(one, models={"a": one.models["a"]}, senders=["a"])
+    with _folder(objective):
+        prepare(one, sizes.tested)
+        yield from _grid(one, objective, mark)
 
 
 def study(sizes: Sizes, samples: int) -> Params:
