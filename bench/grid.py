@@ -32,7 +32,7 @@ from bench.sizes import Sizes
 from pipeline import paths, training
 from pipeline.arrays import Shape
 from pipeline.datasets import DATASETS
-from pipeline.datasets.base import Derived, Labelled, Normalisation, Split
+from pipeline.datasets.base import Labelled, Normalisation, SameClasses, Split
 from pipeline.datasets.options import Limit, limited
 from pipeline.folding import folded
 from pipeline.loading import typed_params
@@ -121,7 +121,7 @@ def study(sizes: Sizes, samples: int) -> Params:
 
 
 @dataclass(frozen=True)
-class Tested(Derived):
+class Tested(SameClasses):
     """The images, fewer of them to test."""
 
     count: int | None

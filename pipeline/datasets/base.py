@@ -71,13 +71,9 @@ class Dataset(ABC):
 
 @dataclass(frozen=True)
 class Derived(Dataset):
-    """Made of the images of another dataset: its classes, its files, its downloads."""
+    """Made of the images of another dataset: its files, its downloads."""
 
     source: Dataset
-
-    @final
-    def classes(self, root: Path) -> tuple[str, ...]:
-        return self.source.classes(root)
 
     @final
     def missing(self, root: Path) -> Iterable[str]:
@@ -86,3 +82,12 @@ class Derived(Dataset):
     @final
     def downloads(self) -> bool:
         return self.source.downloads()
+
+
+@dataclass(frozen=True)
+class SameClasses(Derived):
+    """With the other dataset's classes, too."""
+
+    @final
+    def classes(self, root: Path) -> tuple[str, ...]:
+        return self.source.classes(root)

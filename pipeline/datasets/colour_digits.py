@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from pipeline.arrays import Labels
-from pipeline.datasets.base import Derived, Labelled, Normalisation, Split
+from pipeline.datasets.base import Labelled, Normalisation, SameClasses, Split
 from pipeline.errors import DataError
 from pipeline.randomness import generator
 
@@ -41,7 +41,7 @@ Backgrounds = UInt8[np.ndarray, "N 3"]
 
 @final
 @dataclass(frozen=True)
-class ColourDigits(Derived):
+class ColourDigits(SameClasses):
     """Digits on coloured grounds; the scheme says what of colour and shape goes with the label.
 
     correlated: colour and digit both; digit: the digit, on any colour; colour: the colour, under any

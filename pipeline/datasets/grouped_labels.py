@@ -1,25 +1,23 @@
 """Any dataset with coarser labels: groups of its classes."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
 import numpy as np
 
-from pipeline.datasets.base import Dataset, Labelled, Normalisation, Split
+from pipeline.datasets.base import Derived, Labelled, Normalisation, Split
 from pipeline.errors import DataError, choices
 
 
 @final
 @dataclass(frozen=True)
-class GroupedLabels(Dataset):
+class GroupedLabels(Derived):
     """The images of another dataset, called by the group that their class is of, as objects and animals.
 
     Bansal et al. (2021, figure 3A) ask what networks learn early on from labels that say less.
     """
 
-    source: Dataset
     groups: dict[str, tuple[str, ...]]  # classes of the source, each in one group
 
     def __post_init__(self) -> None:
@@ -31,6 +29,7 @@ class GroupedLabels(Dataset):
         return Labelled(source.pixels, group_of[source.labels], tuple(f"grouped/{name}" for name in source.ids))
 
     def classes(self, root: Path) -> tuple[str, ...]:
+        self._groups(root)  # so that groups of other classes are refused as soon as anybody asks
         return tuple(self.groups)
 
     def normalisation(self) -> Normalisation:
@@ -38,12 +37,6 @@ class GroupedLabels(Dataset):
 
     def shape(self) -> tuple[int, int, int]:
         return self.source.shape()
-
-    def missing(self, root: Path) -> Iterable[str]:
-        return self.source.missing(root)
-
-    def downloads(self) -> bool:
-        return self.source.downloads()
 
     def _groups(self, root: Path) -> np.ndarray:
         """The group's number of each of the source's classes."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -54,7 +55,9 @@ class ImageArray(Dataset):
     def _images(self, path: Path) -> np.ndarray:
         try:
             images = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
+            if not isinstance(images, np.ndarray):
+                raise ValueError("it holds several arrays")
+        except (OSError, ValueError, EOFError, BadZipFile) as error:
             why = " ".join(str(error).split())
             raise DataError(f"{path}: is no array as numpy.save writes it: {why}; put one there") from error
         wanted = (self.size, self.size, 3)

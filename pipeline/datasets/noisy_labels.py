@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import final
 
 from pipeline.arrays import Labels
-from pipeline.datasets.base import Derived, Labelled, Normalisation, Split
+from pipeline.datasets.base import Labelled, Normalisation, SameClasses, Split
 from pipeline.randomness import generator
 
 
 @final
 @dataclass(frozen=True)
-class NoisyLabels(Derived):
+class NoisyLabels(SameClasses):
     """The images of another dataset; a share of the training labels, drawn at random, is drawn anew from all classes.
 
     As Zhang et al. (2017) corrupt labels, and Bansal et al. (2021) for their label noise: of those drawn anew, one in

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.nn.functional import interpolate
 
-from pipeline.datasets.base import Derived, Labelled, Normalisation, Pixels, Split
+from pipeline.datasets.base import Labelled, Normalisation, Pixels, SameClasses, Split
 
 LUMA = (0.299, 0.587, 0.114)  # of red, green and blue (ITU-R BT.601), as Pillow turns colour into grey
 BLOCK = 1024  # images at once
@@ -17,7 +17,7 @@ BLOCK = 1024  # images at once
 
 @final
 @dataclass(frozen=True)
-class Resized(Derived):
+class Resized(SameClasses):
     """The images of another dataset, bilinear with antialiasing, in one channel (grey) or in three."""
 
     size: int

@@ -1,13 +1,12 @@
 """Another dataset's images, each in four turns, called by the turn: labels that need nobody to look."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
 import numpy as np
 
-from pipeline.datasets.base import Dataset, Labelled, Normalisation, Split
+from pipeline.datasets.base import Derived, Labelled, Normalisation, Split
 from pipeline.datasets.drawn import Drawn
 
 TURNS = ("upright", "quarter", "half", "three_quarters")  # against the clock
@@ -15,13 +14,11 @@ TURNS = ("upright", "quarter", "half", "three_quarters")  # against the clock
 
 @final
 @dataclass(frozen=True)
-class Rotated(Dataset):
+class Rotated(Derived):
     """Which way up an image is, as networks learn without labels by Gidaris, Singh and Komodakis (2018).
 
     Four times as many images as the source has: each in every turn, one after another.
     """
-
-    source: Dataset
 
     def load(self, root: Path, split: Split, seed: int) -> Labelled:
         source, turns = self.source.load(root, split, seed), len(TURNS)
@@ -42,9 +39,3 @@ class Rotated(Dataset):
 
     def shape(self) -> tuple[int, int, int]:
         return self.source.shape()
-
-    def missing(self, root: Path) -> Iterable[str]:
-        return self.source.missing(root)
-
-    def downloads(self) -> bool:
-        return self.source.downloads()

@@ -6,14 +6,14 @@ from typing import final
 
 import numpy as np
 
-from pipeline.datasets.base import Derived, Labelled, Normalisation, Split
+from pipeline.datasets.base import Labelled, Normalisation, SameClasses, Split
 from pipeline.datasets.drawn import Drawn
 from pipeline.randomness import generator
 
 
 @final
 @dataclass(frozen=True)
-class Scrambled(Derived):
+class Scrambled(SameClasses):
     """Each image cut into square patches that change places, in an order of its own and never the one they had.
 
     A patch keeps its inside and all its channels; with `patch: 1` only an image's colours are left.

@@ -85,8 +85,7 @@ def write(audits: Iterable[Audit], options: Detection, folder: Path, numbers: st
 def _audited(cell: Cell, together: Sequence[Cell], ranks: dict[str, Rank], options: Auditing, judges: Judges) -> Audit:
     """`together` are all cells of its pair, one an objective."""
     device = choose(cell.device)
-    parts = loaded(cell, device)
-    stitched = through(parts.stitch, parts.given(cell, device), device, cell.memory)
+    parts, stitched = _stitched(cell, device)
     spectra = {"": _seen(cell, parts, stitched, device), "receiver_": _own(cell, at_cut=False)}
     if options.ranks_at_cut:
         spectra |= {"cut_": spectrum(stitched, cell.memory), "receiver_cut_": _own(cell, at_cut=True)}
@@ -95,24 +94,23 @@ def _audited(cell: Cell, together: Sequence[Cell], ranks: dict[str, Rank], optio
         own = cell.target().rows("test", cell.receiver_cut)
         numbers.append(("distance", distance(stitched, own, cell.memory // 2)))
     if options.errors:
-        numbers += _errors(cell, together)
+        numbers += _errors(cell, stitched, together)
     return Audit(cell, numbers, judges(cell.receiver_cut, stitched, cell.paired()), spectra)
 
 
-def _errors(cell: Cell, together: Sequence[Cell]) -> Iterator[tuple[str, float]]:
+def _errors(cell: Cell, stitched: Activations, together: Sequence[Cell]) -> Iterator[tuple[str, float]]:
     """To the receiver's own activations, and to what the other objectives make of the same pair."""
-    device = choose(cell.device)
-    stitched = _stitched(cell, device)
     if cell.paired():
         yield "error", error(stitched, cell.target().rows("test", cell.receiver_cut), cell.memory // 2)
     for other in together:
         if other is not cell:
-            yield f"error_{other.objective}", error(stitched, _stitched(other, device), cell.memory // 2)
+            _, others = _stitched(other, choose(other.device))
+            yield f"error_{other.objective}", error(stitched, others, cell.memory // 2)
 
 
-def _stitched(cell: Cell, device: torch.device) -> Activations:
+def _stitched(cell: Cell, device: torch.device) -> tuple[Parts, Activations]:
     parts = loaded(cell, device)
-    return through(parts.stitch, parts.given(cell, device), device, cell.memory)
+    return parts, through(parts.stitch, parts.given(cell, device), device, cell.memory)
 
 
 def error(one: Activations, other: Activations, memory: int) -> float:

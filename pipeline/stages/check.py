@@ -106,7 +106,7 @@ def _augmentations(params: Params) -> Iterator[PipelineError]:
     for name, recipe in params.recipes.items():
         yield from _try(lambda n=name, r=recipe: composed(f"recipes.{n}.augment", r.augment))
     for name, options in params.objectives.items():
-        recipe = params.recipes.get(options.get("recipe") or "")
+        recipe = params.recipes.get(str(options.get("recipe")))
         if recipe is not None and recipe.augment:
             where = f"objectives.{name}.recipe: {options['recipe']}"
             yield ParamsError(f"{where} augments images; a stitch sees none, so it should augment nothing")
