@@ -170,11 +170,17 @@ def _grid(params: Params, objective: str, mark: float) -> Iterator[Row]:
 
 
 def one_of_each(tasks: Sequence[Cell]) -> list[int]:
-    """The first of the cells of each pair of shapes. Every stage has as many blocks, so all pairs are as frequent."""
-    first: dict[tuple[Shape, ...], int] = {}
+    """Of the cells of each pair of shapes one. Every stage has as many blocks, so all pairs are as frequent.
+
+    Into a stage's blocks in turn, since the first has the longer tail: so all cuts are as frequent, too.
+    """
+    alike: dict[tuple[Shape, ...], list[int]] = {}
     for number, cell in enumerate(tasks):
-        first.setdefault(tuple(cell.source().shape(cut) for cut in (cell.sender_cut, cell.receiver_cut)), number)
-    return list(first.values())
+        alike.setdefault(tuple(cell.source().shape(cut) for cut in (cell.sender_cut, cell.receiver_cut)), []).append(
+            number
+        )
+    senders = list(dict.fromkeys(source for source, _ in alike))
+    return [numbers[senders.index(source) % len(numbers)] for (source, _), numbers in alike.items()]
 
 
 def stitched(params: Params, senders: Sequence[str]) -> None:

@@ -1,23 +1,30 @@
 """What a paper says beside what was measured: its sentences held against rows, its numbers beside ours."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args, get_type_hints
 
 import numpy as np
 import pandas
 from pandas import DataFrame, Series
 
 from pipeline import page
+from pipeline.controls import CONTROLS
 from pipeline.errors import DataError, ParamsError, PipelineError, choices
 from pipeline.figures.style import words
 from pipeline.figures.tables import chosen, distinct, series, where
+from pipeline.naming import kind_of
 from pipeline.page import Format, Table
 from pipeline.params import Claim, Params, Published
+from pipeline.ranks import RANKS
+from pipeline.registry import lookup
+from pipeline.similarity import INDICES
 
 HELD = ["says", "place", "outcome", "measured", "wanted", "rows", "seeds", "seeds_bearing_out"]
 BESIDE = ["place", "label", "measure", "published", "measured", "deviation", "rows"]
 PUBLISHED = ["place", "table", "label", "measure", "value"]  # all other columns are keys of the table's rows
+_NAMED = {"controls": CONTROLS, "ranks": RANKS, "similarity": INDICES}  # families whose variants name columns
 BORNE_OUT, NOT = "borne out", "not borne out"
 
 
@@ -28,7 +35,8 @@ def unfounded(params: Params) -> Iterator[PipelineError]:
         "other_model": params.models, "seed": params.seeds, "other_seed": params.seeds, "trial": params.trials,
     }  # fmt: skip
     for number, claim in enumerate(params.claims):
-        known_here = names | ({"sender": params.controls} if claim.of == "controls" else {})
+        known_here = names | ({"sender": list(_stitched_controls(params))} if claim.of == "controls" else {})
+        yield from _unmeasured(params, f"claims[{number}]", claim)
         for part, wanted in (("where", claim.where), ("than", claim.than or {})):
             for key, values in wanted.items():
                 for value in values if isinstance(values, list) else [values]:
@@ -40,6 +48,32 @@ def unfounded(params: Params) -> Iterator[PipelineError]:
             read(params.root, params.published)
         except PipelineError as error:
             yield error
+
+
+def _stitched_controls(params: Params) -> Iterator[str]:
+    """Those that have cells; a probe has none."""
+    from pipeline.controls.base import Control  # with torch, which a report does without
+
+    for name in params.controls if params.stitch.pairs != "input" else ():
+        if kind_of(name) in CONTROLS and issubclass(lookup("controls", CONTROLS, kind_of(name)), Control):
+            yield name
+
+
+def _unmeasured(params: Params, place: str, claim: Claim) -> Iterator[ParamsError]:
+    """Columns of this claim that are called after a variant which the study does not have."""
+    for key, column in (("measure", claim.measure), ("minus", claim.minus or "")):
+        name = column.removeprefix("receiver_")
+        if claim.of in ("cells", "controls") and name.startswith("error") and not params.audit.errors:
+            yield ParamsError(f"{place}.{key}: {column} is not measured; set audit.errors to true")
+        if name.startswith("auroc_"):
+            name = name.removeprefix("auroc_").removesuffix("_low").removesuffix("_high")
+            families = ["detectors"]
+        else:
+            families = [family for family, table in _NAMED.items() if kind_of(name) in table]
+        for family in families:
+            there = getattr(params, family)
+            if name not in there:
+                yield ParamsError(f"{place}.{key}: {name} is not defined in {family}; {choices(name, there)}")
 
 
 def held(claims: Sequence[Claim], tables: Mapping[str, DataFrame]) -> DataFrame:
@@ -158,15 +192,30 @@ def read(root: str, published: Published) -> list[dict[str, Any]]:
     for place in published.places:
         if place not in distinct(rows, "place"):
             raise ParamsError(f"published.places: {place} is not in {path}; use {', '.join(distinct(rows, 'place'))}")
-    found = chosen(rows, series(rows, "place").isin(published.places)).astype({"value": float})
-    return cast(list[dict[str, Any]], found.to_dict("records"))
+    found = chosen(rows, series(rows, "place").isin(published.places))
+    for column in ("table", "value"):
+        for text in series(found, column):
+            _refuse_unreadable(f"{path}: {column}", column, text)
+    return cast(list[dict[str, Any]], found.astype({"value": float}).to_dict("records"))
+
+
+def _refuse_unreadable(where: str, column: str, text: str) -> None:
+    tables = get_args(get_type_hints(Claim)["of"])
+    if column == "table" and text not in tables:
+        raise DataError(f"{where}: is {text}; {choices(text, tables)}")
+    if column == "value" and not re.fullmatch(r"-?[0-9]*\.?[0-9]+(e-?[0-9]+)?", text):
+        raise DataError(f"{where}: is {text!r}; it should be a number, or the row be left out")
 
 
 def _beside(row: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[Any]:
     keys = {key: value for key, value in row.items() if key not in PUBLISHED and value}
     table = tables[row["table"]]
-    table = where(table, **keys) if len(table) else table
+    for key, value in keys.items() if len(table) else ():
+        if key not in table:
+            raise DataError(f"published: {key} is no column of {row['table']}; use one of {', '.join(table.columns)}")
+        table = chosen(table, series(table, key).astype(str) == value)
     values = series(table, row["measure"]).to_numpy(np.float64) if row["measure"] in table else np.empty(0)
+    values = values[~np.isnan(values)]  # an objective may be unable to have a control, or an index to see a layer
     mean = float(values.mean()) if len(values) else None
     deviation = float(values.std(ddof=1)) if len(values) > 1 else None
     return [row["place"], row["label"], row["measure"], row["value"], mean, deviation, len(values)]

@@ -151,6 +151,15 @@ def report() -> None:
 def check(record: bool) -> None:
     """Find all that is wrong with the study in this folder, in seconds."""
     from pipeline.stages import listing
+
+    params = _checked()
+    click.echo("nothing wrong found")
+    if record:
+        listing.run(params.similarity)
+
+
+def _checked() -> Params:
+    """The study's params, if nothing is wrong with them; else a line each, and the end."""
     from pipeline.stages.check import check as problems_of
 
     params = _params_without_names_checked()
@@ -159,9 +168,7 @@ def check(record: bool) -> None:
         _tell(error)
     if found:
         raise SystemExit(BAD_INPUT)
-    click.echo("nothing wrong found")
-    if record:
-        listing.run(params.similarity)
+    return params
 
 
 @main.command()
@@ -181,9 +188,9 @@ def bill(rate: float) -> None:
     """Print what the study in this folder will take: bytes of stores, and hours of one device."""
     from pipeline.stages.bill import table
 
-    if not rate > 0:
-        raise ParamsError(f"--rate: is {rate:g}; it should be above 0")
-    for line in table(load_params(paths.PARAMS), rate):
+    if not 0 < rate < float("inf"):
+        raise ParamsError(f"--rate: is {rate:g}; it should be a number above 0")
+    for line in table(_checked(), rate):
         click.echo(line)
 
 

@@ -18,7 +18,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from pipeline import paths
-from pipeline.arrays import Held, Shape
+from pipeline.arrays import Held, Labels, Shape
 from pipeline.chunking import bill
 from pipeline.controls import CONTROLS
 from pipeline.controls.base import Control
@@ -28,6 +28,7 @@ from pipeline.datasets.base import SPLITS, Dataset
 from pipeline.detectors import DETECTORS
 from pipeline.detectors.base import Detector, Setting
 from pipeline.models import ARCHITECTURES
+from pipeline.norms import norms
 from pipeline.objectives import OBJECTIVES
 from pipeline.objectives.base import Objective
 from pipeline.params import Params
@@ -90,14 +91,28 @@ class _Parts:
     @cached_property
     def counts(self) -> dict[str, tuple[int, int]]:
         """Images to train and to test."""
-        return {name: self._counted(name) for name in self.datasets}
+        return {name: (len(train), len(test)) for name, (train, test) in self._labels.items()}
 
-    def _counted(self, name: str) -> tuple[int, int]:
-        if paths.dataset(name).exists():
-            splits = read_prepared(paths.dataset(name)).splits
-            return len(splits["train"]), len(splits["test"])
+    @cached_property
+    def stitched(self) -> tuple[int, int]:
+        """Those that stitches are made and tested with: of the first so many classes."""
+        train, test = self._labels[self.params.stitch.data]
+        classes = self.params.stitch.labels.classes
+        return (
+            (len(train), len(test)) if classes is None else (int((train < classes).sum()), int((test < classes).sum()))
+        )
+
+    @cached_property
+    def _labels(self) -> dict[str, tuple[Labels, Labels]]:
+        return {name: self._found(name) for name in self.datasets}
+
+    def _found(self, name: str) -> tuple[Labels, Labels]:
+        """By the raw files, since params may have changed after the dataset was prepared; it may be pulled without."""
         root = paths.data_root(self.params.root, self.params.data.root)
-        train, test = (len(self.datasets[name].load(root, split, self.params.seed).labels) for split in SPLITS)
+        if paths.dataset(name).exists() and any(self.datasets[name].missing(root)):
+            splits = read_prepared(paths.dataset(name)).splits
+            return splits["train"].labels, splits["test"].labels
+        train, test = (self.datasets[name].load(root, split, self.params.seed).labels for split in SPLITS)
         return train, test
 
     @cached_property
@@ -144,14 +159,27 @@ class _Network:
             self._tails[cut] = products(self._model.tail(at), at.shape)
         return self._tails[cut]
 
+    def front(self, cut: str) -> float:
+        return self.tail(INPUT) - self.tail(cut)
+
+    @property
+    def normalised(self) -> bool:
+        """Whether it has BatchNorms, which are recalibrated."""
+        return bool(norms(self._model.tail(self._model.cut(INPUT))))
+
     def cut(self, name: str) -> Cut:
         return self._model.cut(name)
 
 
 def products(module: nn.Module, shape: Shape) -> float:
     """Multiplications of one sample's forward pass."""
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
-        module.eval()(torch.zeros(1, *shape))
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)  # one call for all of an attention, which is not counted
+    try:
+        with FlopCounterMode(display=False) as counter, torch.no_grad():
+            module.eval()(torch.zeros(1, *shape))
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
     return counter.get_total_flops() / 2
 
 
@@ -166,12 +194,13 @@ def _train(params: Params, there: _Parts) -> Item:
 
 
 def _extract(params: Params, there: _Parts) -> Item:
-    """Once more over the training images, for the BatchNorms' statistics there."""
+    """Where there are BatchNorms, once more over the training images for their statistics, and tested with these."""
     size, work, stores = 0, 0.0, len(modes(params.stitch))
     number = 4 if params.extract.dtype == "float32" else 2
     for name, data in product(params.models, params.extract.datasets):
         network, (train, test) = there.network(name, data), there.counts[data]
-        work += (train + stores * (train + test)) * network.tail(INPUT)
+        again = network.normalised * (train + test * (stores == 1))
+        work += (again + stores * (train + test)) * network.tail(INPUT)
         arrays = product(network.cuts, (train, test))
         size += stores * sum(bill(params.extract.layout, n, number * cut.size, 1).bytes for cut, n in arrays)
     count = len(params.models) * len(params.extract.datasets) * len(params.seeds)
@@ -186,7 +215,7 @@ def _stitches(params: Params, there: _Parts) -> Iterator[Item]:
         into = [taken.cut(INPUT)] if params.stitch.pairs == "input" else taken.cuts
         for source, target in product(given.cuts, into):
             if params.stitch.pairs != "matching" or source.name == target.name:
-                work += _cells(params, there, taken, source, target)
+                work += _cells(params, there, taken, source, target, given.front(source.name))
                 count += len(params.objectives)
     yield Item("stitch", count * len(params.seeds), "cells", work=work * len(params.seeds))
     variants = [build(f"controls.{name}", CONTROLS, name, options) for name, options in params.controls.items()]
@@ -195,7 +224,7 @@ def _stitches(params: Params, there: _Parts) -> Iterator[Item]:
     for receiver, control in product(params.receivers, controls):
         network = there.network(receiver, params.stitch.towards)
         kinds = [name for name in params.objectives if control.paired or not _objective(params, name).paired]
-        work += sum(_cells(params, there, network, cut, cut, kinds) for cut in network.cuts)
+        work += sum(_cells(params, there, network, cut, cut, kinds=kinds) for cut in network.cuts)
         count += len(kinds) * len(network.cuts)
     yield Item("control", count * len(params.seeds), "cells", work=work * len(params.seeds))
 
@@ -205,20 +234,32 @@ def _objective(params: Params, name: str) -> Objective:
 
 
 def _cells(
-    params: Params, there: _Parts, receiver: _Network, source: Cut, target: Cut, kinds: list[str] | None = None
+    params: Params,
+    there: _Parts,
+    receiver: _Network,
+    source: Cut,
+    target: Cut,
+    front: float = 0.0,
+    kinds: list[str] | None = None,
 ) -> float:
-    """Of the objectives named, or of all, at one pair of cuts: made, and tested through the tail."""
-    train, test = there.counts[params.stitch.data]
+    """Of the objectives named, or of all, at one pair of cuts: made, and tested through the tail.
+
+    A sender that goes by batches runs its `front` with every batch, but where its activations are paired with others.
+    """
+    train, test = there.stitched
     (own, seen), tail = there.stitch(source.shape, target.shape), receiver.tail(target.name)
     found = 0.0
     for name in params.objectives if kinds is None else kinds:
         objective = _objective(params, name)
         if objective.closed:
             places = prod(target.shape) / features(target.shape)
-            found += train * places * seen * (seen + features(target.shape))
+            images = min(train, params.objectives[name].get("samples") or train)
+            found += images * places * seen * (seen + features(target.shape))
         else:  # an objective that is told labels looks through the tail
             epochs = params.stitching(name).epochs
             found += epochs * train * (LEARNING * own + PASSING * tail * objective.labelled)
+            online = params.stitch.sender_bn == "batch" and not objective.paired
+            found += (epochs * train + test) * front * online
         found += test * (own + tail)
     return found
 

@@ -41,6 +41,13 @@ def test_a_resnet_18_at_28_is_as_counted_elsewhere() -> None:
     assert products(network, (3, 28, 28)) == pytest.approx(34e6, rel=0.02)
 
 
+def test_attention_is_counted() -> None:
+    """torchvision prints 4.41 · 10⁹ for this one, without the products of queries and keys."""
+    network = TorchvisionModel("vit_b_32", {}).build((3, 224, 224), 1000)
+
+    assert products(network, (3, 224, 224)) == pytest.approx(4.41e9, rel=0.03)
+
+
 def test_training_is_three_passes_over_all_images_of_all_epochs(tiny: Params) -> None:
     train = by_stage(tiny)["train"]
 
@@ -53,7 +60,7 @@ def test_stores_take_the_bytes_of_their_cuts(tiny: Params) -> None:
 
     assert extract.count == 2
     assert extract.bytes == 2 * (2 * IMAGES * 4 * (256 + 256 + 128) + 6 * CRC_BYTES)
-    assert extract.work == 2 * (IMAGES + 2 * IMAGES) * NETWORK
+    assert extract.work == 2 * (2 * IMAGES + 2 * IMAGES) * NETWORK  # and all again, recalibrated
 
 
 def test_a_cell_is_its_stitch_and_the_tail_behind_it(tiny: Params) -> None:
@@ -68,6 +75,22 @@ def test_a_cell_is_its_stitch_and_the_tail_behind_it(tiny: Params) -> None:
     assert (found["stitch"].count, found["stitch"].work) == (2, by_descent + by_moments + 2 * tested)
     assert found["control"].count == 2 * 2 + 1  # itself and an untrained sender by both; noise has no pairs
     assert found["control"].work == 2 * found["stitch"].work + by_descent + tested
+
+
+def test_a_sender_that_goes_by_batches_runs_again_with_every_batch(tiny: Params) -> None:
+    last = replace(tiny, extract=replace(tiny.extract, cuts=("layer2",)), objectives={"task": tiny.objectives["task"]})
+    front = NETWORK - HEAD
+
+    online = by_stage(replace(last, stitch=replace(last.stitch, sender_bn="batch")))["stitch"]
+
+    assert online.work - by_stage(last)["stitch"].work == (tiny.stitch.epochs + 1) * IMAGES * front
+
+
+def test_stitches_of_fewer_classes_see_fewer_images(tiny: Params) -> None:
+    """Of three classes in turns, 43 of 64 images are of the first two."""
+    few = replace(tiny, stitch=replace(tiny.stitch, labels=replace(tiny.stitch.labels, classes=2)))
+
+    assert by_stage(few)["stitch"].work == by_stage(tiny)["stitch"].work * 43 / 64
 
 
 def test_trained_detectors_say_themselves_how_long_they_learn(tiny: Params) -> None:
@@ -94,7 +117,7 @@ def test_hours_go_by_the_rate_and_the_last_line_says_which(tiny: Params) -> None
 
 
 @pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize("rate", ["0", "-1", "nan"])
+@pytest.mark.parametrize("rate", ["0", "-1", "nan", "inf"])
 def test_a_rate_that_is_none_is_refused(rate: str) -> None:
     result = CliRunner().invoke(main, ["bill", "--rate", rate])
 

@@ -116,6 +116,25 @@ def numbers(folder: Path, text: str) -> str:
 HEAD = "place,table,label,sender,objective,measure,value\n"
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"minus": "random"}, "claims[0].minus: random is not defined in controls; choose from noise, probe"),
+        ({"measure": "rsa"}, "claims[0].measure: rsa is not defined in similarity; choose from linear_cka"),
+        ({"measure": "receiver_effective"}, "claims[0].measure: effective is not defined in ranks; "),
+        ({"measure": "auroc_nearest_low"}, "claims[0].measure: nearest is not defined in detectors; "),
+        ({"measure": "error"}, "claims[0].measure: error is not measured; set audit.errors to true"),
+        ({"of": "controls", "where": {"sender": "probe"}}, "claims[0].where.sender: probe is not defined; "),
+    ],
+)
+def test_a_column_that_the_study_does_not_measure_is_refused_before_it_runs(changes: dict, words: str) -> None:
+    controls = {"noise": {"radius": 0.1, "classes": None}, "probe": {"decay": 0.01}}
+
+    (error,) = unfounded(study(claims=[claim(**changes)], controls=controls))
+
+    assert str(error).startswith(words)
+
+
 def test_a_published_number_stands_beside_the_mean_of_its_rows(tmp_path: Path) -> None:
     rows = "T1,cells,Colour,colour,task,accuracy,0.99\nT1,cells,X,x,,accuracy,0.5\nT2,cells,,,,rank,3\n"
     root = numbers(tmp_path, HEAD + rows)
@@ -125,6 +144,17 @@ def test_a_published_number_stands_beside_the_mean_of_its_rows(tmp_path: Path) -
     assert (one["label"], one["published"], one["rows"]) == ("Colour", 0.99, 2)
     assert (one["measured"], one["deviation"]) == pytest.approx((0.8, 0.2 / 2**0.5))
     assert (other["rows"], other["measured"] != other["measured"]) == (0, True)
+
+
+def test_published_keys_are_columns_and_may_be_numbers(tmp_path: Path) -> None:
+    head = "place,table,label,seed,colour,measure,value\n"
+    root = numbers(tmp_path, head + "T1,cells,X,1,,accuracy,0.5\nT2,cells,X,,red,accuracy,0.5\n")
+
+    (row,) = beside(root, Published("paper", ("T1",)), TABLES).to_dict("records")
+
+    assert (row["rows"], row["measured"]) == (2, pytest.approx((0.7 + 0.97) / 2))
+    with pytest.raises(DataError, match="published: colour is no column of cells; use one of sender, receiver"):
+        beside(root, Published("paper", ("T2",)), TABLES)
 
 
 def test_a_paper_whose_numbers_a_study_has_none_of_is_shown_beside_nothing(tmp_path: Path) -> None:
@@ -141,6 +171,8 @@ def test_a_paper_whose_numbers_a_study_has_none_of_is_shown_beside_nothing(tmp_p
         (HEAD, Published("other", ()), ParamsError, "other.csv is not there; name a file of that folder"),
         (HEAD + "T1,cells,,,,rank,3\n", Published("paper", ("T9",)), ParamsError, "T9 is not in .*; use T1"),
         ("place,of\n", Published("paper", ()), DataError, "has no column table"),
+        (HEAD + "T1,cels,,,,rank,3\n", Published("paper", ("T1",)), DataError, "table: is cels; did you mean cells"),
+        (HEAD + "T1,cells,,,,rank,n.s.\n", Published("paper", ("T1",)), DataError, "value: is 'n.s.'; it should be a"),
     ],
 )
 def test_published_numbers_that_are_not_there_are_refused(

@@ -170,6 +170,7 @@ def test_the_examples_of_the_documentation_can_be_built() -> None:
         "digit": "ColourDigits",
         "by_heart": "NoisyLabels",
         "alive": "GroupedLabels",
+        "turned": "Rotated",
         "anything": "ImageArray",
         "pets": "ImageFolder",
         "static": "Noise",
