@@ -109,12 +109,24 @@ def guesses(network: nn.Module, pixels: np.ndarray) -> np.ndarray:
         ("vit_tiny", VIT_TI, (3, 32, 32), 5_362_762),
         # LeNet-5 with all maps connected
         ("lenet", {"channels": [6, 16], "hidden": [120, 84]}, (1, 28, 28), 61_706),
+        # torchvision's VGG19 with ten classes, as Smith et al. (2025) use it
+        ("small_vgg", {"depth": 19, "width": 64}, (3, 32, 32), 139_611_210),
         # torchvision's ResNet-18 with ten classes
         ("torchvision_model", {"name": "resnet18", "options": {}}, (3, 28, 28), 11_181_642),
     ],
 )
 def test_networks_have_the_papers_number_of_parameters(kind, options, shape, parameters):
     assert size(kind, options, shape) == parameters
+
+
+def test_a_vgg_with_torchvisions_weights_is_torchvisions_vgg11():
+    theirs = models.vgg11(num_classes=10).eval()
+    ours = architecture("small_vgg", {"depth": 11, "width": 64}).build((3, 32, 32), 10).eval()
+    images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+
+    weights.install(ours, theirs.state_dict(), "torchvision")
+
+    assert torch.equal(ours(images), theirs(images))
 
 
 def test_a_resnet_with_torchvisions_weights_is_torchvisions_resnet18():
