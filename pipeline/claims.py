@@ -1,7 +1,7 @@
 """What a paper says beside what was measured: its sentences held against rows, its numbers beside ours."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, get_args, get_type_hints
 
@@ -10,70 +10,16 @@ import pandas
 from pandas import DataFrame, Series
 
 from pipeline import page
-from pipeline.controls import CONTROLS
-from pipeline.errors import DataError, ParamsError, PipelineError, choices
+from pipeline.errors import DataError, ParamsError, choices
 from pipeline.figures.style import words
 from pipeline.figures.tables import chosen, distinct, series, where
-from pipeline.naming import kind_of
 from pipeline.page import Format, Table
-from pipeline.params import Claim, Params, Published
-from pipeline.ranks import RANKS
-from pipeline.registry import lookup
-from pipeline.similarity import INDICES
+from pipeline.params import Claim, Published
 
 HELD = ["says", "place", "outcome", "measured", "wanted", "rows", "seeds", "seeds_bearing_out"]
 BESIDE = ["place", "label", "measure", "published", "measured", "deviation", "rows"]
 PUBLISHED = ["place", "table", "label", "measure", "value"]  # all other columns are keys of the table's rows
-_NAMED = {"controls": CONTROLS, "ranks": RANKS, "similarity": INDICES}  # families whose variants name columns
 BORNE_OUT, NOT = "borne out", "not borne out"
-
-
-def unfounded(params: Params) -> Iterator[PipelineError]:
-    """What claims and published numbers rest on that this study does not have."""
-    names = {
-        "sender": params.senders, "receiver": params.receivers, "objective": params.objectives, "model": params.models,
-        "other_model": params.models, "seed": params.seeds, "other_seed": params.seeds, "trial": params.trials,
-    }  # fmt: skip
-    for number, claim in enumerate(params.claims):
-        known_here = names | ({"sender": list(_stitched_controls(params))} if claim.of == "controls" else {})
-        yield from _unmeasured(params, f"claims[{number}]", claim)
-        for part, wanted in (("where", claim.where), ("than", claim.than or {})):
-            for key, values in wanted.items():
-                for value in values if isinstance(values, list) else [values]:
-                    if key in known_here and value not in known_here[key]:
-                        known = choices(str(value), map(str, known_here[key]))
-                        yield ParamsError(f"claims[{number}].{part}.{key}: {value} is not defined; {known}")
-    if params.published is not None:
-        try:
-            read(params.root, params.published)
-        except PipelineError as error:
-            yield error
-
-
-def _stitched_controls(params: Params) -> Iterator[str]:
-    """Those that have cells; a probe has none."""
-    from pipeline.controls.base import Control  # with torch, which a report does without
-
-    for name in params.controls if params.stitch.pairs != "input" else ():
-        if kind_of(name) in CONTROLS and issubclass(lookup("controls", CONTROLS, kind_of(name)), Control):
-            yield name
-
-
-def _unmeasured(params: Params, place: str, claim: Claim) -> Iterator[ParamsError]:
-    """Columns of this claim that are called after a variant which the study does not have."""
-    for key, column in (("measure", claim.measure), ("minus", claim.minus or "")):
-        name = column.removeprefix("receiver_")
-        if claim.of in ("cells", "controls") and name.startswith("error") and not params.audit.errors:
-            yield ParamsError(f"{place}.{key}: {column} is not measured; set audit.errors to true")
-        if name.startswith("auroc_"):
-            name = name.removeprefix("auroc_").removesuffix("_low").removesuffix("_high")
-            families = ["detectors"]
-        else:
-            families = [family for family, table in _NAMED.items() if kind_of(name) in table]
-        for family in families:
-            there = getattr(params, family)
-            if name not in there:
-                yield ParamsError(f"{place}.{key}: {name} is not defined in {family}; {choices(name, there)}")
 
 
 def held(claims: Sequence[Claim], tables: Mapping[str, DataFrame]) -> DataFrame:

@@ -9,7 +9,6 @@ from typing import Any
 from pipeline import paths
 from pipeline.arrays import Shape
 from pipeline.augmentation import composed
-from pipeline.claims import unfounded
 from pipeline.controls import CONTROLS
 from pipeline.controls.base import Control
 from pipeline.datasets import DATASETS
@@ -27,6 +26,7 @@ from pipeline.params import Params
 from pipeline.ranks import RANKS
 from pipeline.registry import Table, build, build_kind, lookup
 from pipeline.similarity import INDICES
+from pipeline.stages.claiming import unfounded
 from pipeline.stitches import STITCHES
 from pipeline.trials import TRIALS
 from pipeline.trials.base import Trial

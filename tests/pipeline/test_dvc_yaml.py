@@ -82,6 +82,7 @@ UNBUILT = {
     "detect": {"models", "objectives", "stitches"},
     "control": {"models"},
     "audit": {"models"},
+    "trial": {"models"},
 }
 BUILDING = ["dataset", "plan", "stitch", "detect", "control", "audit", "compare", "trial", "report"]
 

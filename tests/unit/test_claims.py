@@ -7,10 +7,11 @@ import pandas
 import pytest
 from pandas import DataFrame
 
-from pipeline.claims import BORNE_OUT, NOT, beside, claims_table, held, published_table, read, unfounded
+from pipeline.claims import BORNE_OUT, NOT, beside, claims_table, held, published_table, read
 from pipeline.errors import DataError, ParamsError
 from pipeline.params import Claim, Published
 from pipeline.registry import typed
+from pipeline.stages.claiming import unfounded
 from tests.unit.test_report import study
 
 TOP = Path(__file__).resolve().parents[2]
