@@ -227,6 +227,11 @@ def _cuts(
         cuts = model.select("extract.cuts", params.extract.cuts)
     except PipelineError as error:
         raise ParamsError(f"{error} ({where})") from error
+    except (RuntimeError, MemoryError) as error:  # as torch tells that there is not so much memory
+        reason = str(error).strip().splitlines()[0] if str(error) else type(error).__name__
+        raise ParamsError(
+            f"architectures.{architecture}: cannot be built ({where}): {reason}; use a smaller one"
+        ) from error
     unknown = model.strange("extract.cuts", params.extract.cuts)
     strange.append({pattern: f"{sentence} ({where})" for pattern, sentence in unknown.items()})
     return tuple((cut.name, cut.shape) for cut in cuts)

@@ -133,6 +133,7 @@ CHECKED = [
     ("datasets.patches.kind", GONE, "datasets.patches: has no kind; choose from"),
     ("datasets.patches.size", 1, "datasets.patches.size: is 1; it should be"),
     ("architectures.small.width", 0, "architectures.small.width: is 0; it should be"),
+    ("architectures.small.width", 10**9, "architectures.small: cannot be built (models.one on patches): "),
     ("recipes.sgd.augment", ["flop"], "recipes.sgd.augment: flop is not a known augmentation; did you mean flip?"),
     ("extract.cuts", ["layr?"], "extract.cuts: layr? is not a legal cut; did you mean"),
     (
