@@ -211,7 +211,7 @@ def mend(remote: str, dry_run: bool) -> None:
 
 @main.group()
 def study() -> None:
-    """Make studies."""
+    """Make studies, and have DVC see them."""
 
 
 @study.command()
@@ -221,6 +221,15 @@ def new(name: str) -> None:
     from pipeline.stages.study import new as make
 
     click.echo(f"made {make(name)}; edit its params.yaml, then run dvc repro there")
+
+
+@study.command("use")
+@click.argument("name")
+def use_study(name: str) -> None:
+    """Have DVC see studies/NAME, which it leaves alone until then."""
+    from pipeline.stages.study import use
+
+    click.echo(f"DVC sees {use(name)}; run dvc repro there")
 
 
 def _known(section: str, name: str) -> str:

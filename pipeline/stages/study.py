@@ -1,4 +1,4 @@
-"""New studies: a folder with params of its own and a copy of the one dvc.yaml."""
+"""New studies: a folder with params of its own and a copy of the one dvc.yaml; and which studies DVC sees."""
 
 import re
 import shutil
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from pipeline.atomic import replacing
-from pipeline.errors import ParamsError
+from pipeline.atomic import replacing, write_text
+from pipeline.errors import ParamsError, choices
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -33,4 +33,19 @@ def new(name: str, top: Path = TOP) -> Path:
     shutil.copy(top / "dvc.yaml", folder)  # no link: DVC follows none in earlier revisions
     (folder / "code").mkdir()
     shutil.copy(TOP / "code/README.md", folder / "code")
+    use(name, top)
+    return folder
+
+
+def use(name: str, top: Path = TOP) -> Path:
+    """Lets DVC see studies/NAME; its folder. DVC reads every stage that it sees several times for one experiment."""
+    folder = top / "studies" / name
+    if not (folder / "params.yaml").is_file():
+        there = sorted(path.parent.name for path in top.glob("studies/*/params.yaml"))
+        raise ParamsError(f"study: {name} is not there; {choices(name, there)}")
+    ignored = top / ".dvcignore"
+    text = ignored.read_text(encoding="utf-8")
+    line = f"!/studies/{name}/"
+    if line not in text.splitlines():
+        write_text(ignored, f"{text.rstrip()}\n{line}\n")
     return folder

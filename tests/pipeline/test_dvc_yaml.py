@@ -127,12 +127,3 @@ def filled(text: str, item: dict) -> str:
     for key, value in item.items():
         text = text.replace(f"${{item.{key}}}", str(value)).replace(f"${{{key}}}", str(value))
     return text
-
-
-def test_dvc_leaves_alone_the_studies_that_have_no_results() -> None:
-    """Each costs every experiment of the repository seconds; the smallest is there to be run."""
-    lines = (TOP / ".dvcignore").read_text().splitlines()
-    ignored = {line.split("/")[2] for line in lines if line.startswith("/studies/")}
-    studies = {path.parent.name: path.with_name("dvc.lock").exists() for path in TOP.glob("studies/*/params.yaml")}
-
-    assert ignored == {name for name, done in studies.items() if not done} - {"tiny"}

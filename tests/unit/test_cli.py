@@ -1,5 +1,6 @@
 """The commands for people: cuts and study."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from click.testing import CliRunner
 from pipeline.cli import main
 from pipeline.errors import ParamsError
 from pipeline.loading import load_params
-from pipeline.stages.study import TOP, new
+from pipeline.stages.study import TOP, new, use
 
 
 def test_cuts_of_a_torchvision_model_are_printed_with_shapes_and_bytes() -> None:
@@ -36,9 +37,13 @@ def test_cuts_of_what_is_not_a_model_or_shape_are_refused(arguments: list[str], 
     assert result.output.count("\n") == 1
 
 
+def copy_of_the_top(folder: Path) -> None:
+    for file in ("params.yaml", "dvc.yaml", ".dvcignore"):
+        (folder / file).write_bytes((TOP / file).read_bytes())
+
+
 def test_a_new_study_is_a_params_file_beside_the_stages_of_all_studies(tmp_path: Path) -> None:
-    for file in ("params.yaml", "dvc.yaml"):
-        (tmp_path / file).write_bytes((TOP / file).read_bytes())
+    copy_of_the_top(tmp_path)
 
     folder = new("mine", tmp_path)
 
@@ -48,12 +53,28 @@ def test_a_new_study_is_a_params_file_beside_the_stages_of_all_studies(tmp_path:
     assert (params.claims, params.published) == ((), None)
     assert "Five" not in (folder / "params.yaml").read_text()
     assert "# never part of a hash" in (folder / "params.yaml").read_text()
+    assert seen(tmp_path) == ["tiny", "mine"]
+
+
+def seen(top: Path) -> list[str]:
+    """The studies that DVC is told not to leave alone."""
+    return re.findall(r"^!/studies/(.*)/$", (top / ".dvcignore").read_text(), re.MULTILINE)
+
+
+def test_a_study_comes_into_use_once(tmp_path: Path) -> None:
+    copy_of_the_top(tmp_path)
+    new("mine", tmp_path)
+
+    assert use("mine", tmp_path) == tmp_path / "studies/mine"
+
+    assert seen(tmp_path) == ["tiny", "mine"]
+    with pytest.raises(ParamsError, match="study: mnie is not there; did you mean mine"):
+        use("mnie", tmp_path)
 
 
 @pytest.mark.parametrize(("name", "words"), [("../up", "is not a safe name"), ("mine", "is there already")])
 def test_a_study_that_cannot_be_made_is_refused(name: str, words: str, tmp_path: Path) -> None:
-    for file in ("params.yaml", "dvc.yaml"):
-        (tmp_path / file).write_bytes((TOP / file).read_bytes())
+    copy_of_the_top(tmp_path)
     new("mine", tmp_path)
 
     with pytest.raises(ParamsError, match=words):
