@@ -139,18 +139,14 @@ def read(root: str, published: Published) -> list[dict[str, Any]]:
         if place not in distinct(rows, "place"):
             raise ParamsError(f"published.places: {place} is not in {path}; use {', '.join(distinct(rows, 'place'))}")
     found = chosen(rows, series(rows, "place").isin(published.places))
-    for column in ("table", "value"):
-        for text in series(found, column):
-            _refuse_unreadable(f"{path}: {column}", column, text)
-    return cast(list[dict[str, Any]], found.astype({"value": float}).to_dict("records"))
-
-
-def _refuse_unreadable(where: str, column: str, text: str) -> None:
     tables = get_args(get_type_hints(Claim)["of"])
-    if column == "table" and text not in tables:
-        raise DataError(f"{where}: is {text}; {choices(text, tables)}")
-    if column == "value" and not re.fullmatch(r"-?[0-9]*\.?[0-9]+(e-?[0-9]+)?", text):
-        raise DataError(f"{where}: is {text!r}; it should be a number, or the row be left out")
+    for text in series(found, "table"):
+        if text not in tables:
+            raise DataError(f"{path}: table: is {text}; {choices(text, tables)}")
+    for text in series(found, "value"):
+        if not re.fullmatch(r"-?[0-9]*\.?[0-9]+(e-?[0-9]+)?", text):
+            raise DataError(f"{path}: value: is {text!r}; it should be a number, or the row be left out")
+    return cast(list[dict[str, Any]], found.astype({"value": float}).to_dict("records"))
 
 
 def _beside(row: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[Any]:

@@ -27,7 +27,9 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except PipelineError as error:
             _tell(error)
-            ctx.exit(BAD_INPUT)
+        except click.UsageError as error:  # click's own way is to print how the command is used as well
+            click.echo(f"error: {error.ctx.info_name if error.ctx else main.name}: {error.format_message()}", err=True)
+        raise click.exceptions.Exit(BAD_INPUT)
 
 
 def _tell(error: PipelineError) -> None:

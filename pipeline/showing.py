@@ -9,8 +9,9 @@ from pipeline.page import Format, Table, table
 from pipeline.params import Params
 from pipeline.provenance import digest_table, stage_table, version_table
 from pipeline.similarities import calibrated
-from pipeline.summary import KEYS, auroc_of, verdict_table
+from pipeline.summary import auroc_of, verdict_table
 from pipeline.verdicts import MEANINGS, PAIR, SHORT, baselines, called
+from pipeline.wide import KEYS
 
 
 def shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params: Params) -> Table:

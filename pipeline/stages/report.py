@@ -22,10 +22,11 @@ from pipeline.params import Params
 from pipeline.registry import build
 from pipeline.showing import shown_cells, shown_detectors, shown_networks, shown_provenance, shown_verdicts
 from pipeline.similarities import LAYERS, over_seeds
-from pipeline.summary import accuracy_plot, cell_table, control_table, finding, metrics, network_table, wide
+from pipeline.summary import accuracy_plot, finding, metrics
 from pipeline.tables import TRIAL
 from pipeline.tidying import tidy
 from pipeline.verdicts import comparisons, verdicts
+from pipeline.wide import cell_table, control_table, network_table, wide
 
 _UNFINISHED = ".unfinished"
 

@@ -79,3 +79,17 @@ def test_a_study_that_cannot_be_made_is_refused(name: str, words: str, tmp_path:
 
     with pytest.raises(ParamsError, match=words):
         new(name, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["bill", "--rate", "fast"], "error: bill: Invalid value for '--rate': 'fast' is not a valid float."),
+        (["cuts"], "error: cuts: Missing argument 'MODEL'."),
+        (["zzz"], "error: main: No such command 'zzz'."),
+    ],
+)
+def test_a_command_that_cannot_be_meant_is_one_line(words: list[str], line: str) -> None:
+    done = CliRunner().invoke(main, words)
+
+    assert (done.exit_code, done.output.splitlines()) == (2, [line])

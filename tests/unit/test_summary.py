@@ -11,9 +11,10 @@ from pipeline.figures.example import MODELS, example_evidence
 from pipeline.figures.tables import distinct, groups, series, summarised, where
 from pipeline.params import Verdicts
 from pipeline.similarities import spread
-from pipeline.summary import KEYS, accuracy_plot, as_good, cell_table, control_table, finding, metrics, network_table
+from pipeline.summary import accuracy_plot, as_good, finding, metrics
 from pipeline.tables import BARS, TRUST
 from pipeline.verdicts import comparisons, verdicts
+from pipeline.wide import KEYS, cell_table, control_table, network_table
 
 RULES = Verdicts(confidence=0.95, margin=0.02, auroc=0.75, rank_ratio=1.5)
 PLACE = {"seed": 0, "data": "d", "sender_cut": "a", "receiver_cut": "b", "map": "m", "objective": "task"}
