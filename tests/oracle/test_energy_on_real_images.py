@@ -11,9 +11,10 @@ from pipeline import paths
 from pipeline.loading import typed_params
 from pipeline.params import Params
 from pipeline.separation import auroc
-from pipeline.stages import audit, dataset, detect, extract, plan, train
 from pipeline.stages import cells as stage_cells
+from pipeline.stages import dataset, detect, extract, plan, train
 from pipeline.stages.detecting import Watch
+from tests.running import forget
 
 DEFAULT = YAML(typ="safe").load(Path(__file__).resolve().parents[2] / "params.yaml") | {"claims": []}
 CUTS = {"resnet": "layer2", "transformer": "blocks.1"}
@@ -67,8 +68,7 @@ def fitted(request: pytest.FixtureRequest, data_root: Path) -> tuple[Params, str
         if not (data_root / name).is_dir():
             pytest.skip(f"BACKSTITCH_DATA_ROOT holds no {name}")
     params, name = study(), request.param
-    stage_cells.forget()
-    audit.receiver_spectrum.cache_clear()
+    forget()
     for data in params.datasets:
         dataset.run(params, data)
     plan.run(params, name)

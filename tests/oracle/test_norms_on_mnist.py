@@ -12,7 +12,7 @@ from pipeline import paths
 from pipeline.loading import typed_params
 from pipeline.params import Params
 from pipeline.stages import audit, compare, control, dataset, detect, extract, plan, report, stitch, train
-from pipeline.stages import cells as stage_cells
+from tests.running import forget
 
 DEFAULT = YAML(typ="safe").load(Path(__file__).resolve().parents[2] / "params.yaml") | {"claims": []}
 SEEDS = (0, 1, 2)
@@ -38,11 +38,6 @@ def study(sender_bn: str, receiver_bn: str = "eval") -> Params:
     document["controls"] = {}
     document["stitch"] |= {"sender_bn": sender_bn, "receiver_bn": receiver_bn, "epochs": 4, "lr": 0.01}
     return typed_params(document)
-
-
-def forget() -> None:
-    stage_cells.forget()
-    audit.receiver_spectrum.cache_clear()
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from pipeline import paths
 from pipeline.arrays import PAINTED
 from pipeline.loading import typed_params
 from pipeline.params import Params
-from pipeline.stages import cells as stage_cells
 from pipeline.stages import dataset, extract, plan, stitch, train
+from tests.running import forget
 
 DEFAULT = YAML(typ="safe").load(Path(__file__).resolve().parents[2] / "params.yaml") | {"claims": []}
 LIMIT = {"train": 2000, "test": 500}
@@ -47,7 +47,7 @@ def study(sender: str) -> Params:
 def painted(sender: str) -> dict[str, np.ndarray]:
     """By objective, what the decoder of digits makes of the sender's first test images."""
     params = study(sender)
-    stage_cells.forget()
+    forget()
     for name in params.models:
         dataset.run(params, name)
         plan.run(params, name)

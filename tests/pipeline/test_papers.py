@@ -19,8 +19,8 @@ from pipeline.figures.tables import series, where
 from pipeline.loading import typed_params
 from pipeline.params import Params
 from pipeline.stages import audit, compare, control, dataset, detect, extract, plan, report, stitch, train, trial
-from pipeline.stages import cells as stage_cells
 from pipeline.stages.check import check
+from tests.running import forget
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -34,12 +34,11 @@ def whole(name: str, change: Callable[[Document], None]) -> dict[str, DataFrame]
     document["machine"] |= {"device": "cpu", "slots": 1, "memory_gb": 4}
     change(document)
     params = typed_params(document)
-    stage_cells.forget()
-    audit.receiver_spectrum.cache_clear()
+    forget()
     assert check(params) == []
     for stage, arguments in plan_of(params):
         stage.run(params, *arguments)
-    stage_cells.forget()
+    forget()
     return {path.stem: pandas.read_csv(path) for path in (paths.REPORTS / "tables").glob("*.csv")}
 
 

@@ -37,6 +37,7 @@ from pipeline.stages import (
 )
 from pipeline.stages import cells as stage_cells
 from pipeline.stages.making import loaded
+from tests.running import forget
 
 TOP = Path(__file__).resolve().parents[2]
 DEFAULT = YAML(typ="safe").load(TOP / "params.yaml") | {"claims": []}
@@ -73,7 +74,7 @@ def study(**changes: object) -> Params:
 
 
 def run(params: Params) -> pandas.DataFrame:
-    stage_cells.forget()
+    forget()
     stitch.run(params, params.senders[0], params.receivers[0], 0)
     rows = pandas.read_csv(paths.cells(params.senders[0], params.receivers[0], 0))
     return rows.pivot(index=["objective", "sender_cut"], columns="measure", values="value").sort_index()
@@ -99,7 +100,7 @@ def _trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained(_trained: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Both autoencoders and their stores; what tests stitch comes beside them."""
     monkeypatch.chdir(_trained)
-    stage_cells.forget()
+    forget()
     return _trained
 
 

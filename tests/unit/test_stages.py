@@ -50,6 +50,7 @@ from pipeline.stages.judging import Judged, bars
 from pipeline.stages.passing import Passed, through
 from pipeline.store import Store, open_store
 from pipeline.weights import read, save_weights, weights_digest
+from tests.running import forget
 
 CPU = torch.device("cpu")
 TOP = Path(__file__).resolve().parents[2]
@@ -67,11 +68,6 @@ def study(**changes: object) -> Params:
             block = block[key]
         block[last] = value
     return typed_params(document)
-
-
-def forget() -> None:
-    stage_cells.forget()
-    audit.receiver_spectrum.cache_clear()
 
 
 def prepare(params: Params) -> None:
