@@ -1,24 +1,17 @@
-"""What a paper says beside what was measured: its sentences held against rows, its numbers beside ours."""
+"""The sentences of a paper, held against what was measured."""
 
-import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, cast, get_args, get_type_hints
+from typing import Any, cast
 
-import numpy as np
-import pandas
 from pandas import DataFrame, Series
 
 from pipeline import page
-from pipeline.errors import DataError, ParamsError, choices
-from pipeline.figures.style import words
+from pipeline.errors import ParamsError
 from pipeline.figures.tables import chosen, distinct, series, where
 from pipeline.page import Format, Table
-from pipeline.params import Claim, Published
+from pipeline.params import Claim
 
 HELD = ["says", "place", "outcome", "measured", "wanted", "rows", "seeds", "seeds_bearing_out"]
-BESIDE = ["place", "label", "measure", "published", "measured", "deviation", "rows"]
-PUBLISHED = ["place", "table", "label", "measure", "value"]  # all other columns are keys of the table's rows
 BORNE_OUT, NOT = "borne out", "not borne out"
 
 
@@ -101,63 +94,3 @@ def claims_table(rows: DataFrame) -> Table:
         "greatest of means over seeds. What is not borne out here may be so at the paper’s scale."
     )
     return page.table(caption, shown, columns, keys=3)
-
-
-def published_table(rows: DataFrame) -> Table:
-    """As the page shows what `beside` found."""
-    columns: dict[str, tuple[str, Format]] = {
-        "label": ("what", str),
-        "place": ("where", str),
-        "measure": ("measure", words),
-        "published": ("published", page.number),
-        "measured": ("measured here", page.number),
-        "deviation": ("deviation over its rows", page.number),
-        "rows": ("rows", str),
-    }
-    return page.table(
-        "Numbers of the paper, and this study’s means; “–” is what it has none of.", rows, columns, keys=3
-    )
-
-
-def beside(root: str, published: Published, tables: Mapping[str, DataFrame]) -> DataFrame:
-    """A row for each number of the paper's named places, with ours; empty where this study has none."""
-    found = DataFrame([_beside(row, tables) for row in read(root, published)], columns=BESIDE)
-    return found.astype({"measured": float, "deviation": float})  # also where this study has none of them
-
-
-def read(root: str, published: Published) -> list[dict[str, Any]]:
-    """The numbers of the named places, as `published/NAME.csv` has them."""
-    path = Path(root) / "published" / f"{published.paper}.csv"
-    try:
-        rows = pandas.read_csv(path, dtype=str, keep_default_na=False)
-    except FileNotFoundError as error:
-        raise ParamsError(f"published.paper: {path} is not there; name a file of that folder") from error
-    missing = [column for column in PUBLISHED if column not in rows]
-    if missing:
-        raise DataError(f"{path}: has no column {missing[0]}; it should have {', '.join(PUBLISHED)}")
-    for place in published.places:
-        if place not in distinct(rows, "place"):
-            raise ParamsError(f"published.places: {place} is not in {path}; use {', '.join(distinct(rows, 'place'))}")
-    found = chosen(rows, series(rows, "place").isin(published.places))
-    tables = get_args(get_type_hints(Claim)["of"])
-    for text in series(found, "table"):
-        if text not in tables:
-            raise DataError(f"{path}: table: is {text}; {choices(text, tables)}")
-    for text in series(found, "value"):
-        if not re.fullmatch(r"-?[0-9]*\.?[0-9]+(e-?[0-9]+)?", text):
-            raise DataError(f"{path}: value: is {text!r}; it should be a number, or the row be left out")
-    return cast(list[dict[str, Any]], found.astype({"value": float}).to_dict("records"))
-
-
-def _beside(row: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[Any]:
-    keys = {key: value for key, value in row.items() if key not in PUBLISHED and value}
-    table = tables[row["table"]]
-    for key, value in keys.items() if len(table) else ():
-        if key not in table:
-            raise DataError(f"published: {key} is no column of {row['table']}; use one of {', '.join(table.columns)}")
-        table = chosen(table, series(table, key).astype(str) == value)
-    values = series(table, row["measure"]).to_numpy(np.float64) if row["measure"] in table else np.empty(0)
-    values = values[~np.isnan(values)]  # an objective may be unable to have a control, or an index to see a layer
-    mean = float(values.mean()) if len(values) else None
-    deviation = float(values.std(ddof=1)) if len(values) > 1 else None
-    return [row["place"], row["label"], row["measure"], row["value"], mean, deviation, len(values)]

@@ -54,6 +54,7 @@ class Contents:
     trials: Table
     claims: Table
     published: Table
+    protocol: Table
     seeds: str
     stages: Table
     versions: Table  # empty where nothing was run on this machine

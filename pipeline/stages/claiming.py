@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from pipeline.claims import read
 from pipeline.controls import CONTROLS
 from pipeline.controls.base import Control
 from pipeline.errors import ParamsError, PipelineError, choices
 from pipeline.naming import kind_of
 from pipeline.params import Claim, Params
+from pipeline.published import protocol, read
 from pipeline.ranks import RANKS
 from pipeline.registry import lookup
 from pipeline.similarity import INDICES
@@ -33,6 +33,7 @@ def unfounded(params: Params) -> Iterator[PipelineError]:
     if params.published is not None:
         try:
             read(params.root, params.published)
+            protocol(params.root, params.published)
         except PipelineError as error:
             yield error
 

@@ -10,7 +10,7 @@ from pandas import DataFrame
 
 from pipeline import page, paths
 from pipeline.believing import belief_table
-from pipeline.claims import BESIDE, beside, claims_table, published_table
+from pipeline.claims import claims_table
 from pipeline.claims import held as held_claims
 from pipeline.departures import departures
 from pipeline.evidence import read_evidence
@@ -19,6 +19,7 @@ from pipeline.figures.base import Evidence, Figure
 from pipeline.figures.style import rendered
 from pipeline.page import Contents, Picture, picture
 from pipeline.params import Params
+from pipeline.published import BESIDE, PROTOCOL, beside, protocol, protocol_table, published_table
 from pipeline.registry import build
 from pipeline.showing import shown_cells, shown_detectors, shown_networks, shown_provenance, shown_verdicts
 from pipeline.similarities import LAYERS, over_seeds
@@ -60,6 +61,7 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
     paper = {
         "claims": held_claims(params.claims, measured),
         "published": beside(params.root, params.published, measured) if params.published else DataFrame(columns=BESIDE),
+        "protocol": protocol(params.root, params.published) if params.published else DataFrame(columns=PROTOCOL),
     }
     tables = {
         "cells": cells,
@@ -73,7 +75,7 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
         "similarity": similarity,
         "similarity_over_seeds": over_seeds(evidence.similarity),
         **({"trials": evidence.trials} if params.trials else {}),
-        **{name: rows for name, rows in paper.items() if len(rows)},
+        **{name: paper[name] for name in ("claims", "published") if len(paper[name])},
     }
     return {
         **{f"figures/{name}.{kind}": data for name, kinds in drawn.items() for kind, data in kinds.items()},
@@ -146,6 +148,7 @@ def _contents(
         trials=belief_table(evidence.trials, params.trials),
         claims=claims_table(paper["claims"]),
         published=published_table(paper["published"]),
+        protocol=protocol_table(paper["protocol"]),
         seeds=f"Each model has seeds {', '.join(map(str, params.seeds))}; what is drawn for data, networks and "
         f"stitches descends from {params.seed}, resamples of intervals from 0.",
         data={name: page.columns_of(part) for name, part in rows.items()},

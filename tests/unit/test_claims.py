@@ -1,15 +1,13 @@
 """A paper's sentences and numbers, held against rows made for the purpose."""
 
 from pathlib import Path
-from typing import get_args, get_type_hints
 
-import pandas
 import pytest
 from pandas import DataFrame
 
-from pipeline.claims import BORNE_OUT, NOT, beside, claims_table, held, published_table, read
-from pipeline.errors import DataError, ParamsError
-from pipeline.params import Claim, Published
+from pipeline.claims import BORNE_OUT, NOT, claims_table, held
+from pipeline.errors import ParamsError
+from pipeline.params import Claim
 from pipeline.registry import typed
 from pipeline.stages.claiming import unfounded
 from tests.unit.test_report import study
@@ -108,15 +106,6 @@ def test_names_that_a_claim_needs_are_checked_before_the_study_runs() -> None:
     assert str(other) == "claims[0].where.sender: noise is not defined; choose from random"
 
 
-def numbers(folder: Path, text: str) -> str:
-    (folder / "published").mkdir()
-    (folder / "published/paper.csv").write_text(text)
-    return str(folder)
-
-
-HEAD = "place,table,label,sender,objective,measure,value\n"
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -136,68 +125,7 @@ def test_a_column_that_the_study_does_not_measure_is_refused_before_it_runs(chan
     assert str(error).startswith(words)
 
 
-def test_a_published_number_stands_beside_the_mean_of_its_rows(tmp_path: Path) -> None:
-    rows = "T1,cells,Colour,colour,task,accuracy,0.99\nT1,cells,X,x,,accuracy,0.5\nT2,cells,,,,rank,3\n"
-    root = numbers(tmp_path, HEAD + rows)
-
-    one, other = beside(root, Published("paper", ("T1",)), TABLES).to_dict("records")
-
-    assert (one["label"], one["published"], one["rows"]) == ("Colour", 0.99, 2)
-    assert (one["measured"], one["deviation"]) == pytest.approx((0.8, 0.2 / 2**0.5))
-    assert (other["rows"], other["measured"] != other["measured"]) == (0, True)
-
-
-def test_published_keys_are_columns_and_may_be_numbers(tmp_path: Path) -> None:
-    head = "place,table,label,seed,colour,measure,value\n"
-    root = numbers(tmp_path, head + "T1,cells,X,1,,accuracy,0.5\nT2,cells,X,,red,accuracy,0.5\n")
-
-    (row,) = beside(root, Published("paper", ("T1",)), TABLES).to_dict("records")
-
-    assert (row["rows"], row["measured"]) == (2, pytest.approx((0.7 + 0.97) / 2))
-    with pytest.raises(DataError, match="published: colour is no column of cells; use one of sender, receiver"):
-        beside(root, Published("paper", ("T2",)), TABLES)
-
-
-def test_a_paper_whose_numbers_a_study_has_none_of_is_shown_beside_nothing(tmp_path: Path) -> None:
-    root = numbers(tmp_path, HEAD + "T1,cells,X,x,,accuracy,0.5\n")
-
-    (row,) = published_table(beside(root, Published("paper", ("T1",)), TABLES)).rows
-
-    assert row[-4:] == ("0.5", "–", "–", "0")
-
-
-@pytest.mark.parametrize(
-    ("text", "published", "error", "words"),
-    [
-        (HEAD, Published("other", ()), ParamsError, "other.csv is not there; name a file of that folder"),
-        (HEAD + "T1,cells,,,,rank,3\n", Published("paper", ("T9",)), ParamsError, "T9 is not in .*; use T1"),
-        ("place,of\n", Published("paper", ()), DataError, "has no column table"),
-        (HEAD + "T1,cels,,,,rank,3\n", Published("paper", ("T1",)), DataError, "table: is cels; did you mean cells"),
-        (HEAD + "T1,cells,,,,rank,n.s.\n", Published("paper", ("T1",)), DataError, "value: is 'n.s.'; it should be a"),
-    ],
-)
-def test_published_numbers_that_are_not_there_are_refused(
-    text: str, published: Published, error: type[Exception], words: str, tmp_path: Path
-) -> None:
-    with pytest.raises(error, match=words):
-        read(numbers(tmp_path, text), published)
-
-
-def test_the_page_shows_both(tmp_path: Path) -> None:
-    root = numbers(tmp_path, HEAD + "T1,cells,Colour,colour,,accuracy,0.99\nT1,cells,X,x,,accuracy,0.5\n")
-
+def test_the_page_says_what_was_found_of_each() -> None:
     said = claims_table(held([claim()], TABLES)).rows
-    shown = published_table(beside(root, Published("paper", ("T1",)), TABLES)).rows
 
     assert said == (("They stitch.", "Section 4", "not borne out", "0.8", "above 0.8", "1 of 2"),)
-    assert [row[3:] for row in shown] == [("0.99", "0.8", "0.1414", "2"), ("0.5", "–", "–", "0")]
-
-
-@pytest.mark.parametrize("path", sorted((TOP / "published").glob("*.csv")), ids=lambda path: path.stem)
-def test_the_published_numbers_of_the_repository_can_be_read(path: Path) -> None:
-    places = pandas.read_csv(path)["place"].unique()
-    rows = read(str(TOP), Published(path.stem, tuple(places)))
-
-    assert {row["table"] for row in rows} <= set(get_args(get_type_hints(Claim)["of"]))
-    assert len({tuple(sorted(row.items())) for row in rows}) == len(rows)
-    assert all(0 <= row["value"] <= 1 for row in rows)

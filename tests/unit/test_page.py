@@ -65,6 +65,7 @@ def contents(**changes: object) -> Contents:
         "trials": EMPTY,
         "claims": EMPTY,
         "published": EMPTY,
+        "protocol": EMPTY,
         "seeds": "Seeds 0, 1.",
         "stages": EMPTY,
         "versions": EMPTY,
