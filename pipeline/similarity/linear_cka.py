@@ -112,9 +112,16 @@ def _unbiased(products: np.ndarray, shared: np.ndarray, totals: np.ndarray, samp
 
 
 def _wide(layers: Layers, of: Of) -> bool:
-    """Whether X X' of all layers, with which permutations are cheap, is little dearer to come by than X' Y of pairs."""
-    widths = [min(layers.seen(number, of).view.shape) for number in range(len(layers))]
-    return bool(layers.samples <= 2 * np.mean(widths))
+    """Whether X X' of all layers, with which permutations are cheap, is little dearer to come by than X' Y of pairs.
+
+    That is so of wide layers, and of many: a sample of X X' costs by all features once, of X' Y by their square.
+    """
+    samples, number = layers.samples, len(layers)
+    widths = [min(layers.seen(each, of).view.shape) for each in range(number)]
+    if samples <= 2 * np.mean(widths):
+        return True
+    tables, pairs = samples * (sum(widths) + number**2 / 2), sum(widths) ** 2 / 2
+    return tables <= pairs and layers.room.fits(samples * (samples + 1) // 2, number)
 
 
 def _narrow(layers: Layers, of: Of) -> bool:
