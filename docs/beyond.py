@@ -2,6 +2,7 @@
 
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas
@@ -9,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from pipeline.figures.style import COLOURS, FAINT, INK, settings
-from pipeline.figures.tables import chosen, distinct, groups, series, where
+from pipeline.figures.style import COLOURS, FAINT, INK, MARKERS, settings
+from pipeline.figures.tables import chosen, groups, series, summarised, where
 
 TOP = Path(__file__).resolve().parent.parent
 MODES = {  # how BatchNorms of sender and receiver count, and the studies of it: narrow at five cuts, wide at two
@@ -19,6 +20,7 @@ MODES = {  # how BatchNorms of sender and receiver count, and the studies of it:
     "and receiver by batches": ("smith2025-senders-laptop", "batchnorm-wide-receiver"),
     "both by batches": ("batchnorm-batch", "batchnorm-wide-batch"),
 }
+RECEIVERS = {"receiver by its own statistics": "sender recalibrated", "receiver by batches": "and receiver by batches"}
 SENDERS = {
     "digit": "Digit into itself",
     "correlated": "Correlated",
@@ -50,27 +52,30 @@ def cells(study: str) -> DataFrame:
 
 
 def gains() -> Figure:
-    """What four senders reach in Digit on Correlated images, by how BatchNorms count."""
+    """What four senders reach in Digit on Correlated images, by how the receiver's BatchNorms count."""
     drawing = Figure(figsize=(7, 2.7), layout="constrained")
     for axes, (sender, title) in zip(drawing.subplots(1, len(SENDERS), sharey=True), SENDERS.items(), strict=True):
         axes.set_title(title)
-        for number, (mode, (study, _)) in enumerate(MODES.items()):
-            rows = where(cells(study), sender=sender, receiver="digit")
-            line(axes, rows, "accuracy", color=COLOURS[number], label=mode)
+        for number, (label, mode) in enumerate(RECEIVERS.items()):
+            rows = where(cells(MODES[mode][0]), sender=sender, receiver="digit")
+            line(axes, rows, "accuracy", color=COLOURS[number], marker=MARKERS[number], label=label)
             for _, each in groups(rows, "seed"):
-                line(axes, each, "accuracy", color=COLOURS[number], linewidth=0.5, alpha=0.4)
-        line(axes, rows, "unstitched", color=INK, linestyle="--", linewidth=0.9, label="Digit, unstitched")
+                line(axes, each, "accuracy", color=COLOURS[number], linewidth=0.5, alpha=0.5)
+            line(axes, rows, "unstitched", color=INK, linestyle="--", linewidth=0.9, label="Digit, unstitched")
         axes.set_xticks(range(len(CUTS)), CUTS, rotation=40, ha="right")
         axes.grid(axis="y")
-    drawing.axes[0].set_ylabel("accuracy")
-    drawing.legend(*drawing.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    axes = drawing.axes[0]
+    axes.set_ylabel("accuracy")
+    told = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    drawing.legend(told.values(), told.keys(), loc="outside upper center", ncols=3)
     return drawing
 
 
-def line(axes: Axes, rows: DataFrame, column: str, **look: object) -> None:
+def line(axes: Axes, rows: DataFrame, column: str, **look: Any) -> None:
     """Of means over seeds, cut by cut."""
-    means = series(rows, column).groupby(series(rows, "receiver_cut")).mean()
-    axes.plot(range(len(CUTS)), [means[cut] for cut in CUTS], **look)
+    means = summarised(rows, ["receiver_cut"], column, mean="mean")
+    places = [CUTS.index(cut) for cut in series(means, "receiver_cut")]
+    axes.plot(places, series(means, "mean").tolist(), **look)
 
 
 def itself() -> DataFrame:
@@ -105,11 +110,11 @@ def working(study: str) -> DataFrame:
 
 def scores() -> Figure:
     """What detectors tell of stitches into Digit that work, of senders that knew digits and that did not."""
-    modes = ("batchnorm-recalibrated", "smith2025-senders-laptop")
     drawing = Figure(figsize=(7, 4.4), layout="constrained")
-    grid = drawing.subplots(len(modes), len(DETECTORS), sharex=True, sharey=True)
-    for across, study in zip(grid, modes, strict=True):
-        rows = working(study)
+    grid = drawing.subplots(len(RECEIVERS), len(DETECTORS), sharex=True, sharey=True)
+    for across, (told, mode) in zip(grid, RECEIVERS.items(), strict=True):
+        rows = working(MODES[mode][0])
+        across[0].set_ylabel(f"{told}\nAUROC against Digit’s own")
         for axes, name in zip(across, DETECTORS, strict=True):
             axes.set_title(f"{name}: {separation(rows, f'auroc_{name}'):.2f}")
             for number, (label, senders) in enumerate({"knew digits": CARRY, "knew none": CANNOT}.items()):
@@ -119,8 +124,6 @@ def scores() -> Figure:
                 axes.plot(places, values, "ox"[number], color=COLOURS[number], alpha=0.7, label=label)
             axes.axhline(0.5, color=FAINT, linewidth=0.8, linestyle=":")
             axes.set_xticks(range(len(CUTS)), CUTS, rotation=40, ha="right")
-    for across, label in zip(grid, ("receiver by its own", "receiver by batches"), strict=True):
-        across[0].set_ylabel(f"{label}\nAUROC against Digit’s own")
     drawing.legend(*drawing.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return drawing
 
@@ -168,4 +171,3 @@ if __name__ == "__main__":
             drawing.savefig(TOP / f"docs/beyond-{name}.svg", metadata={"Date": None, "Creator": None})
     for rows in (itself(), separations(), empty()):
         print(markdown(rows))
-    print("receivers by batches, senders:", ", ".join(distinct(table("smith2025-senders-laptop", "cells"), "sender")))
