@@ -1,7 +1,7 @@
 """The contract of similarity indices."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +33,7 @@ class Index(ABC):
     def facts(self) -> Facts: ...
 
     @abstractmethod
-    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    def matrices(self, layers: Layers, orders: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
         """For each of `orders`, every layer against every layer whose samples are taken in that order.
 
         What is not symmetric goes from the row's layer to the column's; what is symmetric reorders the later of the

@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple, final
@@ -37,11 +37,11 @@ class LinearCKA(Index):
     def facts(self) -> Facts:
         return Facts(True, (0.0 if self.estimator == "biased" else -1.0, 1.0), True, RIGID)
 
-    def matrices(self, layers: Layers, orders: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    def matrices(self, layers: Layers, orders: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
         samples, unbiased = layers.samples, self.estimator == "unbiased"
         if unbiased:
             expect_four(samples)
-        if self.of in ("flattened", "pooled") and _wide(layers, self.of):
+        if self.of in ("flattened", "pooled") and _tabled(layers, self.of, len(orders)):
             tables = [small.products for small in layers.compacts(self.of, "centred")]
             return agreement(tables, orders, samples, layers.room, unbiased)
         if self.of in ("flattened", "pooled") and _narrow(layers, self.of):
@@ -111,17 +111,15 @@ def _unbiased(products: np.ndarray, shared: np.ndarray, totals: np.ndarray, samp
     return centred(products - shared, shared, totals, samples, unbiased=True)
 
 
-def _wide(layers: Layers, of: Of) -> bool:
-    """Whether X X' of all layers, with which permutations are cheap, is little dearer to come by than X' Y of pairs.
+def _tabled(layers: Layers, of: Of, orders: int) -> bool:
+    """Whether X X' of all layers costs less than X' Y of all pairs, which wants to be made anew for every order.
 
-    That is so of wide layers, and of many: a sample of X X' costs by all features once, of X' Y by their square.
+    Counted in multiplications a sample. Where there is no room for X X', it is made anew as well, twice.
     """
     samples, number = layers.samples, len(layers)
-    widths = [min(layers.seen(each, of).view.shape) for each in range(number)]
-    if samples <= 2 * np.mean(widths):
-        return True
-    tables, pairs = samples * (sum(widths) + number**2 / 2), sum(widths) ** 2 / 2
-    return tables <= pairs and layers.room.fits(samples * (samples + 1) // 2, number)
+    features = sum(min(layers.seen(each, of).view.shape) for each in range(number))
+    made = 1 if layers.room.fits(samples * (samples + 1) // 2, number) else 2 * orders
+    return samples * (made * features + orders * number**2 / 2) <= orders * features**2 / 2
 
 
 def _narrow(layers: Layers, of: Of) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,8 @@ def measured(params: Params, name: str, index: Index, rows: Sequence[Activations
     with opened(rows, int(params.machine.memory_gb * 1e9)) as layers:
         count, facts = params.comparison.permutations, index.facts()
         random = generator(params.seed, "comparison", "permutations")  # the same orders for all indices
-        orders = (random.permutation(layers.samples) for _ in range(count))
-        matrices = index.matrices(layers, chain([layers.as_they_are], orders))
+        orders = [random.permutation(layers.samples) for _ in range(count)]
+        matrices = index.matrices(layers, [layers.as_they_are, *orders])
         values = next(matrices)
         found = {name: values}
         if count:

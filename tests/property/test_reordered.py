@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.layers import opened
-from pipeline.similarity import INDICES
+from pipeline.similarity import INDICES, linear_cka
 from pipeline.views import LayerError
 from tests.property.test_similarity import CASES, Held, every_case, index, layers
 
@@ -65,6 +65,24 @@ def test_layers_without_some_samples_are_those_of_the_rest(name: str, options: d
         (found,) = measure.matrices(some, [some.as_they_are])
 
     assert found == pytest.approx(wanted, abs=NEAR)
+
+
+@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
+def test_linear_cka_of_many_narrow_layers_is_the_same_by_tables_of_samples(
+    estimator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(3)
+    rows = [random.standard_normal((60, 16)) for _ in range(12)]
+    orders = [np.arange(60), *(random.permutation(60) for _ in range(20))]
+    measure = index("linear_cka", {"estimator": estimator, "of": "flattened"})
+    ways, found = [], []
+    for memory in (LITTLE, MUCH):
+        with opened([Held(x) for x in rows], memory) as seen:
+            ways.append(linear_cka._tabled(seen, "flattened", len(orders)))
+            found.append(list(measure.matrices(seen, orders)))
+
+    assert ways == [False, True]
+    assert np.stack(found[0]) == pytest.approx(np.stack(found[1]), abs=1e-12)
 
 
 @memories

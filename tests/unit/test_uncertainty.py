@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -28,9 +26,9 @@ def gaussians(seed: int, samples: int, *widths: int) -> list[np.ndarray]:
     return [random.standard_normal((samples, width)) for width in widths]
 
 
-def orders(samples: int, count: int, seed: int = 0) -> Iterator[np.ndarray]:
+def orders(samples: int, count: int, seed: int = 0) -> list[np.ndarray]:
     random = np.random.default_rng(seed)
-    return (random.permutation(samples) for _ in range(count))
+    return [random.permutation(samples) for _ in range(count)]
 
 
 def beside(measure: Index, rows: list[np.ndarray], count: int, seed: int = 0) -> tuple[np.ndarray, Chance]:
