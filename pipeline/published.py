@@ -1,13 +1,13 @@
 """The numbers of a paper beside those of a study, and where their protocols differ."""
 
+import csv
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast, get_args, get_type_hints
 
 import numpy as np
-import pandas
 from pandas import DataFrame
 
 from pipeline import page
@@ -16,11 +16,16 @@ from pipeline.figures.style import words
 from pipeline.figures.tables import chosen, distinct, series
 from pipeline.page import Format, Table
 from pipeline.params import Claim, Published
+from pipeline.tables import NETWORK, SIMILARITY, TRIAL
+from pipeline.wide import KEYS
 
-BESIDE = ["place", "label", "measure", "published", "measured", "deviation", "rows"]
-PROTOCOL = ["place", "setting", "paper", "here"]
-_PUBLISHED = ["place", "table", "label", "measure", "take", "value"]  # all other columns are keys of the table's rows
-_TAKEN = {"mean": np.mean, "least": np.min, "greatest": np.max, "deviation": lambda values: np.std(values, ddof=1)}
+BESIDE = ["place", "label", "measure", "take", "published", "measured", "deviation", "rows"]
+PROTOCOL = ["place", "setting", "paper", "here", "source"]
+_PUBLISHED = ["place", "table", "label", "measure", "value"]
+_KEYS = {*KEYS, "sender_lies", *NETWORK, *SIMILARITY, *TRIAL} - {"measure", "value"}  # of the tables' rows
+_TAKEN: dict[str, Callable[[np.ndarray], Any]] = {
+    "mean": np.mean, "least": np.min, "greatest": np.max, "deviation": np.std
+}  # fmt: skip
 
 
 def beside(root: str, published: Published, tables: Mapping[str, DataFrame]) -> DataFrame:
@@ -34,38 +39,48 @@ def read(root: str, published: Published) -> list[dict[str, Any]]:
     if not published.places:
         return []
     path = Path(root) / "published" / f"{published.paper}.csv"
-    rows = _table(path, [column for column in _PUBLISHED if column != "take"])
+    rows = _table(path, _PUBLISHED)
+    _refuse_others(f"{path}: column", rows.columns, [*_PUBLISHED, "take", *sorted(_KEYS)])
     for place in published.places:
         if place not in distinct(rows, "place"):
             raise ParamsError(f"published.places: {place} is not in {path}; use {', '.join(distinct(rows, 'place'))}")
     found = chosen(rows, series(rows, "place").isin(published.places))
+    found = found.assign(take=series(found, "take").replace("", "mean") if "take" in found else "mean")
     _refuse_others(f"{path}: table", series(found, "table"), get_args(get_type_hints(Claim)["of"]))
-    if "take" not in found:
-        found = found.assign(take="")
-    _refuse_others(f"{path}: take", filter(None, series(found, "take")), list(_TAKEN))
-    for text in series(found, "value"):
+    _refuse_others(f"{path}: take", series(found, "take"), list(_TAKEN))
+    for label, text in zip(series(found, "label"), series(found, "value"), strict=True):
         if not re.fullmatch(r"-?[0-9]*\.?[0-9]+(e[+-]?[0-9]+)?", text):
-            raise DataError(f"{path}: value: is {text!r}; it should be a number, or the row be left out")
+            raise DataError(f"{path}: value of {label!r}: is {text!r}; it should be a number, or the row be left out")
     return cast(list[dict[str, Any]], found.astype({"value": float}).to_dict("records"))
 
 
-def protocol(root: str, published: Published) -> DataFrame:
-    """Where this project's settings differ from those of the paper's code, as `published/protocols/PAPER.csv` says."""
+def protocol(root: str, published: Published, study: str) -> DataFrame:
+    """Where the settings of this study differ from those of the paper, as `published/protocols/PAPER.csv` says."""
     path = Path(root) / "published/protocols" / f"{published.paper}.csv"
     if published.places and not path.exists():  # a paper of which there are numbers alone
         return DataFrame(columns=PROTOCOL)
-    return _table(path, PROTOCOL)
+    rows = _table(path, ["studies", *PROTOCOL])
+    ours = [any(fnmatchcase(study, pattern) for pattern in patterns.split()) for patterns in series(rows, "studies")]
+    return chosen(rows, ours).reset_index(drop=True).reindex(columns=PROTOCOL)
 
 
 def _table(path: Path, columns: list[str]) -> DataFrame:
+    """All cells as they are written; a line with a comma too many shifts none."""
     try:
-        rows = pandas.read_csv(path, dtype=str, keep_default_na=False)
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            names, lines = next(reader, []), [(reader.line_num, line) for line in reader]
     except FileNotFoundError as error:
         raise ParamsError(f"published.paper: {path} is not there; name a file of that folder") from error
-    missing = [column for column in columns if column not in rows]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: cannot be read ({error}); it should be CSV in UTF-8") from error
+    missing = [column for column in columns if column not in names]
     if missing:
         raise DataError(f"{path}: has no column {missing[0]}; it should have {', '.join(columns)}")
-    return rows
+    for number, line in lines:
+        if len(line) != len(names):
+            raise DataError(f"{path}: line {number} has {len(line)} cells; it should have {len(names)}, as the first")
+    return DataFrame([line for _, line in lines], columns=names)
 
 
 def _refuse_others(place: str, texts: Iterable[str], known: Sequence[str]) -> None:
@@ -75,17 +90,17 @@ def _refuse_others(place: str, texts: Iterable[str], known: Sequence[str]) -> No
 
 
 def _beside(row: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[Any]:
-    keys = {key: value for key, value in row.items() if key not in _PUBLISHED and value}
-    table = tables[row["table"]]
+    keys = {key: value for key, value in row.items() if key in _KEYS and value}
+    table, take = tables[row["table"]], row["take"]
     for key, value in keys.items() if len(table) else ():
         if key not in table:
             raise DataError(f"published: {key} is no column of {row['table']}; use one of {', '.join(table.columns)}")
         table = chosen(table, [fnmatchcase(str(there), value) for there in series(table, key)])
     values = series(table, row["measure"]).to_numpy(np.float64) if row["measure"] in table else np.empty(0)
     values = values[~np.isnan(values)]  # an objective may be unable to have a control, or an index to see a layer
-    measured = float(_TAKEN[row["take"] or "mean"](values)) if len(values) > (row["take"] == "deviation") else None
-    deviation = float(values.std(ddof=1)) if len(values) > 1 else None
-    return [row["place"], row["label"], row["measure"], row["value"], measured, deviation, len(values)]
+    measured = float(_TAKEN[take](values)) if len(values) else None
+    deviation = float(values.std(ddof=1)) if take == "mean" and len(values) > 1 else None
+    return [row["place"], row["label"], row["measure"], take, row["value"], measured, deviation, len(values)]
 
 
 def published_table(rows: DataFrame) -> Table:
@@ -94,14 +109,13 @@ def published_table(rows: DataFrame) -> Table:
         "label": ("what", str),
         "place": ("where", str),
         "measure": ("measure", words),
+        "take": ("of its rows", str),
         "published": ("published", page.number),
         "measured": ("measured here", page.number),
         "deviation": ("deviation over its rows", page.number),
         "rows": ("rows", str),
     }
-    return page.table(
-        "Numbers of the paper, and this study’s means; “–” is what it has none of.", rows, columns, keys=3
-    )
+    return page.table("Numbers of the paper and of this study; “–” is what it has none of.", rows, columns, keys=4)
 
 
 def protocol_table(rows: DataFrame) -> Table:
@@ -111,6 +125,7 @@ def protocol_table(rows: DataFrame) -> Table:
         "setting": ("setting", str),
         "paper": ("the paper and its code", str),
         "here": ("here", str),
+        "source": ("source", str),
     }
-    caption = "Of this paper’s studies in full. Smaller ones have fewer images, seeds, epochs, networks or channels."
-    return page.table(caption, rows, columns, keys=2)
+    caption = "Settings that are not the paper’s. Besides, this study is of the size that its title and params say."
+    return page.table(caption, rows, columns, keys=5)

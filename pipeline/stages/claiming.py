@@ -1,6 +1,7 @@
 """Whether a study has what its claims and published numbers are of, asked before it runs."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from pipeline.controls import CONTROLS
 from pipeline.controls.base import Control
@@ -33,7 +34,7 @@ def unfounded(params: Params) -> Iterator[PipelineError]:
     if params.published is not None:
         try:
             read(params.root, params.published)
-            protocol(params.root, params.published)
+            protocol(params.root, params.published, Path.cwd().name)
         except PipelineError as error:
             yield error
 

@@ -61,7 +61,7 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
     paper = {
         "claims": held_claims(params.claims, measured),
         "published": beside(params.root, params.published, measured) if params.published else DataFrame(columns=BESIDE),
-        "protocol": protocol(params.root, params.published) if params.published else DataFrame(columns=PROTOCOL),
+        "protocol": _protocol(params),
     }
     tables = {
         "cells": cells,
@@ -124,6 +124,12 @@ def tidy_inputs(params: Params) -> list[Path]:
         paths.TRIALS: map(paths.trial, params.trials),
     }
     return [path for folder, expected in wanted.items() for path in tidy(folder, expected)]
+
+
+def _protocol(params: Params) -> DataFrame:
+    if params.published is None:
+        return DataFrame(columns=PROTOCOL)
+    return protocol(params.root, params.published, Path.cwd().name)
 
 
 def _contents(

@@ -1,13 +1,15 @@
 """A paper's numbers beside rows made for the purpose, and where its protocol differs."""
 
+import fnmatch
+from functools import partial
 from pathlib import Path
-from typing import get_args, get_type_hints
 
 import pandas
 import pytest
 
 from pipeline.errors import DataError, ParamsError
-from pipeline.params import Claim, Published
+from pipeline.loading import load_params
+from pipeline.params import Params, Published
 from pipeline.published import beside, protocol, protocol_table, published_table, read
 from tests.unit.test_claims import TABLES
 
@@ -35,13 +37,13 @@ def test_a_published_number_stands_beside_the_mean_of_its_rows(tmp_path: Path) -
 
 
 def test_published_keys_are_columns_and_may_be_numbers(tmp_path: Path) -> None:
-    head = "place,table,label,seed,colour,measure,value\n"
-    root = numbers(tmp_path, head + "T1,cells,X,1,,accuracy,0.5\nT2,cells,X,,red,accuracy,0.5\n")
+    head = "place,table,label,seed,trial,measure,value\n"
+    root = numbers(tmp_path, head + "T1,cells,X,1,,accuracy,0.5\nT2,cells,X,,probe,accuracy,0.5\n")
 
     (row,) = beside(root, Published("paper", ("T1",)), TABLES).to_dict("records")
 
     assert (row["rows"], row["measured"]) == (2, pytest.approx((0.7 + 0.97) / 2))
-    with pytest.raises(DataError, match="published: colour is no column of cells; use one of sender, receiver"):
+    with pytest.raises(DataError, match="published: trial is no column of cells; use one of sender, receiver"):
         beside(root, Published("paper", ("T2",)), TABLES)
 
 
@@ -66,7 +68,16 @@ def test_a_paper_whose_numbers_a_study_has_none_of_is_shown_beside_nothing(tmp_p
             DataError,
             "take: is most; choose from deviation, greatest, least, mean",
         ),
-        (HEAD + "T1,cells,,,,rank,n.s.\n", Published("paper", ("T1",)), DataError, "value: is 'n.s.'; it should be a"),
+        (HEAD + "T1,cells,A,,,rank,n.s.\n", Published("paper", ("T1",)), DataError, "value of 'A': is 'n.s.'; it sho"),
+        (HEAD + "T1,cells,A,b,,,rank,3\n", Published("paper", ("T1",)), DataError, "line 2 has 8 cells; it should"),
+        ("", Published("paper", ("T1",)), DataError, "has no column place; it should have place, table"),
+        (
+            HEAD.replace("sender", "sendre"),
+            Published("paper", ("T1",)),
+            DataError,
+            "column: is sendre; did you mean sen",
+        ),
+        (HEAD + 'T1,cells,"A"b,,,rank,3\n', Published("paper", ("T1",)), DataError, "cannot be read .*; it should be"),
     ],
 )
 def test_published_numbers_that_are_not_there_are_refused(
@@ -81,7 +92,7 @@ def test_the_page_shows_them(tmp_path: Path) -> None:
 
     shown = published_table(beside(root, Published("paper", ("T1",)), TABLES)).rows
 
-    assert [row[3:] for row in shown] == [("0.99", "0.8", "0.1414", "2"), ("0.5", "–", "–", "0")]
+    assert [row[4:] for row in shown] == [("0.99", "0.8", "0.1414", "2"), ("0.5", "–", "–", "0")]
 
 
 def test_a_published_number_may_be_of_several_and_another_than_their_mean(tmp_path: Path) -> None:
@@ -92,43 +103,70 @@ def test_a_published_number_may_be_of_several_and_another_than_their_mean(tmp_pa
     found = beside(root, Published("paper", ("T1",)), TABLES)
 
     accuracies = TABLES["cells"]["accuracy"]
-    wanted = [accuracies.mean(), accuracies.min(), accuracies.max(), accuracies.std(), 0.95]
+    wanted = [accuracies.mean(), accuracies.min(), accuracies.max(), accuracies.std(ddof=0), 0.95]
     assert found["measured"].tolist() == pytest.approx(wanted)
     assert found["published"].tolist() == [400, 400, 400, 400, 1]
+    assert found["take"].tolist() == ["mean", "least", "greatest", "deviation", "least"]
+    assert found["deviation"].notna().tolist() == [True, False, False, False, False]
 
 
-def test_the_page_says_where_the_protocol_of_the_paper_is_another(tmp_path: Path) -> None:
+def test_the_page_says_where_a_study_is_not_as_its_paper(tmp_path: Path) -> None:
     (tmp_path / "published/protocols").mkdir(parents=True)
-    text = 'place,setting,paper,here\nFigure 2,rate,"0.1, constant",0.1\n'
-    (tmp_path / "published/protocols/paper.csv").write_text(text)
+    lines = ["studies,place,setting,paper,here,source"]
+    lines += ['mine-* other,Figure 2,rate,"0.1, constant",0.1,run.py', "other,,seeds,five,three,page 3"]
+    (tmp_path / "published/protocols/paper.csv").write_text("\n".join(lines))
 
-    rows = protocol(str(tmp_path), Published("paper", ()))
+    rows = protocol(str(tmp_path), Published("paper", ()), "mine-laptop")
 
-    assert protocol_table(rows).rows == (("Figure 2", "rate", "0.1, constant", "0.1"),)
+    assert protocol_table(rows).rows == (("Figure 2", "rate", "0.1, constant", "0.1", "run.py"),)
+    assert len(protocol(str(tmp_path), Published("paper", ()), "other")) == 2
     assert read(str(tmp_path), Published("paper", ())) == []
 
 
 def test_a_paper_has_a_protocol_or_numbers(tmp_path: Path) -> None:
     root = numbers(tmp_path, HEAD + "T1,cells,X,x,,accuracy,0.5\n")
 
-    assert protocol(root, Published("paper", ("T1",))).empty
+    assert protocol(root, Published("paper", ("T1",)), "mine").empty
     with pytest.raises(ParamsError, match=r"paper\.csv is not there"):
-        protocol(root, Published("paper", ()))
+        protocol(root, Published("paper", ()), "mine")
+
+
+STUDIES = {path.parent.name: load_params(path) for path in sorted((TOP / "studies").glob("*/params.yaml"))}
 
 
 @pytest.mark.parametrize("path", sorted((TOP / "published").glob("*.csv")), ids=lambda path: path.stem)
 def test_the_published_numbers_of_the_repository_can_be_read(path: Path) -> None:
-    places = pandas.read_csv(path)["place"].unique()
-    rows = read(str(TOP), Published(path.stem, tuple(places)))
+    rows = read(str(TOP), Published(path.stem, tuple(pandas.read_csv(path)["place"].unique())))
 
-    assert {row["table"] for row in rows} <= set(get_args(get_type_hints(Claim)["of"]))
     assert len({tuple(sorted(row.items())) for row in rows}) == len(rows)
-    accuracies = [row["value"] for row in rows if "accuracy" in row["measure"]]
-    assert all(0 <= value <= 1 for value in accuracies)
+    for row in rows:
+        low, high = {"trials": (-1, 1), "similarity": (-1, 1)}.get(row["table"], (0, 1))
+        assert low <= row["value"] <= high or row["measure"].startswith("error")
+
+
+@pytest.mark.parametrize("paper", sorted(path.stem for path in (TOP / "published").glob("*.csv")))
+def test_every_published_number_that_studies_redo_is_of_names_that_one_of_them_has(paper: str) -> None:
+    redoing = [(each, each.published) for each in STUDIES.values() if each.published and each.published.paper == paper]
+    for place in sorted({place for _, published in redoing for place in published.places}):
+        there = [params for params, published in redoing if place in published.places]
+        for row in read(str(TOP), Published(paper, (place,))):
+            assert any(map(partial(has, row), there)), row
+
+
+def has(row: dict[str, str], params: Params) -> bool:
+    indices = [*params.similarity, *(f"accuracy_{name}" for name in params.objectives)]
+    names = {"sender": [*params.senders, *params.controls], "receiver": params.receivers, "model": params.models}
+    names |= {"objective": params.objectives, "trial": params.trials, "index": indices}
+    return all(fnmatch.filter(known, row[key]) for key, known in names.items() if row.get(key))
 
 
 @pytest.mark.parametrize("path", sorted((TOP / "published/protocols").glob("*.csv")), ids=lambda path: path.stem)
-def test_the_protocols_of_the_repository_are_whole(path: Path) -> None:
-    rows = protocol(str(TOP), Published(path.stem, ()))
+def test_the_protocols_of_the_repository_are_of_its_studies(path: Path) -> None:
+    rows = pandas.read_csv(path, keep_default_na=False)
 
-    assert (rows[["setting", "paper", "here"]] != "").to_numpy().all()
+    assert (rows.drop(columns="place") != "").to_numpy().all()
+    for pattern in " ".join(rows["studies"]).split():
+        assert fnmatch.filter(STUDIES, pattern), pattern
+    for study, params in STUDIES.items():
+        if params.published and params.published.paper == path.stem:
+            assert len(protocol(str(TOP), params.published, study)), study
