@@ -17,19 +17,33 @@ from pipeline.loading import load_params, read_yaml, typed_params
 from pipeline.params import Params
 
 BAD_INPUT = 2
+INTERRUPTED = 130  # as of a shell: 128 and the number of SIGINT
 
 
 class _Commands(click.Group):
     """Prints an error raised on purpose as one line; every other one is a bug and keeps its traceback."""
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        try:
+            code = super().main(*arguments, **options | {"standalone_mode": False})
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            code = BAD_INPUT
+        except click.UsageError as error:  # click's own way is to print how the command is used as well
+            where = error.ctx.command_path if error.ctx else "pipeline"
+            message = error.format_message().rstrip(".")
+            click.echo(f"error: {where}: {message}; {where} --help tells what it takes", err=True)
+            code = BAD_INPUT
+        except click.Abort:
+            code = INTERRUPTED
+        sys.exit(code or 0)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except PipelineError as error:
             _tell(error)
-        except click.UsageError as error:  # click's own way is to print how the command is used as well
-            click.echo(f"error: {error.ctx.info_name if error.ctx else main.name}: {error.format_message()}", err=True)
-        raise click.exceptions.Exit(BAD_INPUT)
+            raise click.exceptions.Exit(BAD_INPUT) from error
 
 
 def _tell(error: PipelineError) -> None:

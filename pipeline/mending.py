@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from dvc.exceptions import DvcException
 from dvc.repo import Repo
@@ -63,6 +64,8 @@ def mend(remote: str, dry_run: bool) -> tuple[int, list[Finding]]:
     for library in ("asyncssh", "aiobotocore"):  # they tell of every connection
         logging.getLogger(library).setLevel(logging.WARNING)
     with _plainly("dvc", DvcException), Repo() as repo:
+        if repo.dvcignore.is_ignored_dir(str(study := Path.cwd())):
+            raise DataError(f"{study.name}: is hidden from DVC; python -m pipeline study use {study.name} shows it")
         name, here = _known(repo, remote), repo.cache.local
         with _plainly(f"remote {name}", Exception):  # each kind of remote raises errors of its own library
             there = repo.cloud.get_remote_odb(name)

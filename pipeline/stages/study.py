@@ -7,7 +7,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from pipeline.atomic import replacing, write_text
-from pipeline.errors import ParamsError, choices
+from pipeline.errors import ParamsError, near
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -39,13 +39,14 @@ def new(name: str, top: Path = TOP) -> Path:
 
 def use(name: str, top: Path = TOP) -> Path:
     """Lets DVC see studies/NAME; its folder. DVC reads every stage that it sees several times for one experiment."""
-    folder = top / "studies" / name
-    if not (folder / "params.yaml").is_file():
-        there = sorted(path.parent.name for path in top.glob("studies/*/params.yaml"))
-        raise ParamsError(f"study: {name} is not there; {choices(name, there)}")
+    there = {path.parent.name: path.parent for path in top.glob("studies/*/params.yaml")}
+    if name not in there:
+        nearest = near(name, there)
+        right = f"did you mean {' or '.join(nearest)}?" if nearest else "studies/README.md lists those there are"
+        raise ParamsError(f"study: {name} is not there; {right}")
     ignored = top / ".dvcignore"
     text = ignored.read_text(encoding="utf-8")
     line = f"!/studies/{name}/"
     if line not in text.splitlines():
         write_text(ignored, f"{text.rstrip()}\n{line}\n")
-    return folder
+    return there[name]
