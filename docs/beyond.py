@@ -1,5 +1,7 @@
 """Draws the figures of beyond.md and prints its tables, from what studies keep: ``python docs/beyond.py``."""
 
+from collections.abc import Callable
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -10,29 +12,31 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from pipeline.figures.style import COLOURS, FAINT, INK, MARKERS, settings
+from pipeline.figures.style import COLOURS, FAINT, INK, MARKERS, settings, words
 from pipeline.figures.tables import chosen, groups, series, summarised, where
+from pipeline.loading import load_params
 
 TOP = Path(__file__).resolve().parent.parent
-MODES = {  # how BatchNorms of sender and receiver count, and the studies of it: narrow at five cuts, wide at two
-    "both by their own": ("batchnorm-eval", "batchnorm-wide-eval"),
-    "sender recalibrated": ("batchnorm-recalibrated", "batchnorm-wide-recalibrated"),
-    "and receiver by batches": ("smith2025-senders-laptop", "batchnorm-wide-receiver"),
-    "both by batches": ("batchnorm-batch", "batchnorm-wide-batch"),
+MODES = {  # how BatchNorms of sender and receiver count
+    "both by their own": "batchnorm-eval",
+    "sender recalibrated": "batchnorm-recalibrated",
+    "and receiver by batches": "smith2025-senders-laptop",
+    "both by batches": "batchnorm-batch",
 }
-RECEIVERS = {"receiver by its own statistics": "sender recalibrated", "receiver by batches": "and receiver by batches"}
+RECEIVERS = {
+    "receiver by its own statistics": "batchnorm-recalibrated",
+    "receiver by batches": "smith2025-senders-laptop",
+}
 SENDERS = {
     "digit": "Digit into itself",
     "correlated": "Correlated",
     "colour_only": "Colour-Only",
     "noise": "clustered noise",
 }
+KNEW = {"digit": "knew digits", "bw": "knew digits", "colour_only": "never saw one", "noise": "noise"}
 CUTS = ["maxpool", "layer1", "layer2", "layer3", "layer4"]
-CARRY = ("digit", "correlated", "bw")  # senders that learnt from images with a digit in them
-CANNOT = ("colour_only", "noise")  # one saw no digit, the other is no image
 DETECTORS = ("mahalanobis", "nearest", "tail_energy")
 KEYS = ["sender", "receiver", "seed", "receiver_cut", "objective"]
-TIE = 0.02  # as good as the receiver, but for two points: `verdict.margin` of all studies
 
 
 def table(study: str, name: str) -> DataFrame:
@@ -40,7 +44,7 @@ def table(study: str, name: str) -> DataFrame:
 
 
 def cells(study: str) -> DataFrame:
-    """All cells of a study, those of its controls among them, with what the receiver reaches unstitched."""
+    """All cells of a study, those of its controls among them, with what the receiver reaches unstitched, by cut."""
     own = table(study, "cells")
     rows = pandas.concat([table(study, "controls"), table(study, "control_audits")])
     controls = rows.pivot(index=KEYS, columns="measure", values="value").reset_index()
@@ -48,7 +52,14 @@ def cells(study: str) -> DataFrame:
     for column in ("unstitched", "recalibrated"):
         known = own.groupby(["receiver", "seed"])[column].first()
         found[column] = [known[place] for place in zip(found["receiver"], found["seed"], strict=True)]
-    return found.assign(difference=series(found, "accuracy") - series(found, "unstitched"))
+    found["difference"] = series(found, "accuracy") - series(found, "unstitched")
+    return found.sort_values("receiver_cut", key=lambda cuts: cuts.map(CUTS.index), kind="stable")
+
+
+def reaching(study: str, rows: DataFrame) -> DataFrame:
+    """Those that fall short of their receiver by less than the study's margin."""
+    margin = load_params(TOP / "studies" / study / "params.yaml").verdict.margin
+    return chosen(rows, series(rows, "difference") > -margin)
 
 
 def gains() -> Figure:
@@ -56,8 +67,8 @@ def gains() -> Figure:
     drawing = Figure(figsize=(7, 2.7), layout="constrained")
     for axes, (sender, title) in zip(drawing.subplots(1, len(SENDERS), sharey=True), SENDERS.items(), strict=True):
         axes.set_title(title)
-        for number, (label, mode) in enumerate(RECEIVERS.items()):
-            rows = where(cells(MODES[mode][0]), sender=sender, receiver="digit")
+        for number, (label, study) in enumerate(RECEIVERS.items()):
+            rows = where(cells(study), sender=sender, receiver="digit")
             line(axes, rows, "accuracy", color=COLOURS[number], marker=MARKERS[number], label=label)
             for _, each in groups(rows, "seed"):
                 line(axes, each, "accuracy", color=COLOURS[number], linewidth=0.5, alpha=0.5)
@@ -79,95 +90,99 @@ def line(axes: Axes, rows: DataFrame, column: str, **look: Any) -> None:
 
 
 def itself() -> DataFrame:
-    """Digit stitched into itself: over Digit unstitched and recalibrated, in points, with the deviation over seeds."""
-    rows = []
-    for (mode, studies), wide in product(MODES.items(), (False, True)):
-        own = where(cells(studies[wide]), sender="digit", receiver="digit")
-        for (cut,), each in groups(own, "receiver_cut"):
-            over = [100 * (series(each, "accuracy") - series(each, base)) for base in ("unstitched", "recalibrated")]
-            told = [f"{points.mean():+.1f} ± {points.std():.1f}" for points in over]
-            rows.append([["narrow", "full width"][wide], cut, mode, f"{series(each, 'unstitched').mean():.3f}", *told])
-    names = ["network", "cut", "BatchNorms", "unstitched", "over unstitched", "over recalibrated"]
-    return DataFrame(rows, columns=names).sort_values(["network", "cut"], kind="stable")
+    """Digit stitched into itself: points over Digit unstitched, with the deviation over seeds."""
+    found: dict[str, dict[str, str]] = {cut: {} for cut in CUTS}
+    for mode, study in MODES.items():
+        for (cut,), each in groups(where(cells(study), sender="digit", receiver="digit"), "receiver_cut"):
+            points = 100 * series(each, "difference")
+            found[cut][mode] = f"{points.mean():+.1f} ± {points.std():.1f}"
+    return DataFrame([{"cut": cut, **told} for cut, told in found.items()])
 
 
-def separation(rows: DataFrame, column: str) -> float:
-    """How often, of two at one cut, the one whose sender knew no digit has the higher AUROC; ties count half."""
-    wins = list[float]()
-    for _, each in groups(rows, "receiver_cut"):
-        empty = series(each, "sender").isin(CANNOT)
-        ones, others = (series(chosen(each, mask), column).tolist() for mask in (empty, ~empty))
-        wins += [(one > other) + (one == other) / 2 for one, other in product(ones, others)]
-    return float(np.mean(wins)) if wins else float("nan")
+def knowing(study: str) -> DataFrame:
+    """Cells that reach Digit, of senders that know digits for certain and of those that cannot."""
+    rows = reaching(study, where(cells(study), receiver="digit"))
+    rows = rows.assign(knew=series(rows, "sender").map(KNEW))
+    return rows.dropna(subset="knew")
 
 
-def working(study: str) -> DataFrame:
-    """Cells into Digit that are as good as it is, of senders that knew digits and that did not."""
-    rows = cells(study)
-    good = chosen(rows, series(rows, "difference") >= -TIE)
-    return chosen(good, series(good, "sender").isin(CARRY + CANNOT))
+def separation(rows: DataFrame, column: str, knew: str) -> str:
+    """How often, of two at one cut and of one seed, that which `knew` has the higher AUROC: over seeds, and of each."""
+    each = []
+    for _, seed in groups(rows, "seed"):
+        wins = list[float]()
+        for _, cut in groups(seed, "receiver_cut"):
+            ones, others = (series(where(cut, knew=name), column).tolist() for name in (knew, "knew digits"))
+            wins += [(one > other) + (one == other) / 2 for one, other in product(ones, others)]
+        if wins:
+            each.append(float(np.mean(wins)))
+    return f"{np.mean(each):.2f} ({', '.join(f'{share:.2f}' for share in sorted(each))})"
 
 
 def scores() -> Figure:
-    """What detectors tell of stitches into Digit that work, of senders that knew digits and that did not."""
+    """What detectors tell of stitches into Digit that reach it, by what their senders knew."""
     drawing = Figure(figsize=(7, 4.4), layout="constrained")
     grid = drawing.subplots(len(RECEIVERS), len(DETECTORS), sharex=True, sharey=True)
-    for across, (told, mode) in zip(grid, RECEIVERS.items(), strict=True):
-        rows = working(MODES[mode][0])
+    for across, (told, study) in zip(grid, RECEIVERS.items(), strict=True):
+        rows = knowing(study)
         across[0].set_ylabel(f"{told}\nAUROC against Digit’s own")
         for axes, name in zip(across, DETECTORS, strict=True):
-            axes.set_title(f"{name}: {separation(rows, f'auroc_{name}'):.2f}")
-            for number, (label, senders) in enumerate({"knew digits": CARRY, "knew none": CANNOT}.items()):
-                part = chosen(rows, series(rows, "sender").isin(senders))
-                places = [CUTS.index(cut) + 0.24 * number - 0.12 for cut in series(part, "receiver_cut")]
-                values = series(part, f"auroc_{name}").to_numpy()
-                axes.plot(places, values, "ox"[number], color=COLOURS[number], alpha=0.7, label=label)
+            axes.set_title(words(name))
+            for number, knew in enumerate(dict.fromkeys(KNEW.values())):
+                part = where(rows, knew=knew)
+                places = [CUTS.index(cut) + 0.2 * (number - 1) for cut in series(part, "receiver_cut")]
+                look = {"color": COLOURS[number], "marker": MARKERS[number], "linestyle": "none", "alpha": 0.7}
+                axes.plot(places, series(part, f"auroc_{name}").tolist(), label=knew, **look)
             axes.axhline(0.5, color=FAINT, linewidth=0.8, linestyle=":")
             axes.set_xticks(range(len(CUTS)), CUTS, rotation=40, ha="right")
-    drawing.legend(*drawing.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    drawing.legend(*grid[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return drawing
 
 
 def separations() -> DataFrame:
-    """By mode and detector."""
-    rows = [
-        [mode, len(working(study)), *(f"{separation(working(study), f'auroc_{name}'):.2f}" for name in DETECTORS)]
-        for mode, (study, _) in MODES.items()
-    ]
-    return DataFrame(rows, columns=["BatchNorms", "stitches that work", *DETECTORS])
+    """By mode and detector: the least AUROC there is, and how often those that know nothing have the higher one."""
+    rows = []
+    for (mode, study), name in product(MODES.items(), DETECTORS):
+        found, column = knowing(study), f"auroc_{name}"
+        parts = [separation(found, column, knew) for knew in ("never saw one", "noise")]
+        rows.append([mode, words(name), len(found), f"{series(found, column).min():.4f}", *parts])
+    return DataFrame(rows, columns=["BatchNorms", "detector", "cells", "least", "never saw a digit", "noise"])
 
 
 def empty() -> DataFrame:
-    """By study: how many cells of trained senders, of untrained ones and of noise are as good as the receiver."""
+    """By mode: how many cells of each kind of sender reach Digit, and by how much the median is over or under it."""
     rows = []
-    for path in sorted(TOP.glob("studies/*/reports/tables/cells.csv")):
-        study = path.parents[2].name
-        own = table(study, "cells")
-        if "random" not in own and "noise" not in own:
-            continue
-        own = chosen(own, (series(own, "sender") != series(own, "receiver")) & (series(own, "objective") == "task"))
-        row = {"study": study, "trained": share(series(own, "accuracy") - series(own, "unstitched"))}
-        for name in ("random", "noise", "probe"):
-            if name in own:
-                keys = ["receiver", "seed", "receiver_cut"] + (["sender", "sender_cut"] if name == "probe" else [])
-                once = own.drop_duplicates(keys)
-                row[name] = share((series(once, name) - series(once, "unstitched")).dropna())
-        rows.append(row)
-    return DataFrame(rows).fillna("–")
-
-
-def share(over: pandas.Series) -> str:
-    return f"{sum(over >= -TIE)} of {len(over)} ({100 * over.median():+.1f})"
+    for mode, study in MODES.items():
+        found = where(cells(study), receiver="digit")
+        trained = ~series(found, "sender").isin(["digit", "self", "random", "noise"])
+        parts = {"trained on other data": chosen(found, trained)}
+        parts |= {name: where(found, sender=kind) for name, kind in (("untrained", "random"), ("noise", "noise"))}
+        told = {
+            name: f"{len(reaching(study, part))} of {len(part)} ({100 * series(part, 'difference').median():+.1f})"
+            for name, part in parts.items()
+        }
+        rows.append({"BatchNorms": mode, **told})
+    return DataFrame(rows)
 
 
 def markdown(rows: DataFrame) -> str:
-    lines = [list(rows.columns), ["---"] * len(rows.columns), *rows.astype(str).to_numpy().tolist()]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+    lines = [list(rows.columns), ["---" for _ in rows.columns], *rows.astype(str).to_numpy().tolist()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
+
+def svg(figure: Callable[[], Figure]) -> bytes:
+    """The same data give the same bytes."""
+    stream = BytesIO()
+    with settings():
+        figure().savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    return stream.getvalue()
+
+
+TABLES = (itself, empty, separations)
+FIGURES = (gains, scores)
 
 if __name__ == "__main__":
-    with settings():
-        for name, drawing in (("gains", gains()), ("scores", scores())):
-            drawing.savefig(TOP / f"docs/beyond-{name}.svg", metadata={"Date": None, "Creator": None})
-    for rows in (itself(), separations(), empty()):
-        print(markdown(rows))
+    for figure in FIGURES:
+        (TOP / f"docs/beyond-{figure.__name__}.svg").write_bytes(svg(figure))
+    for rows in TABLES:
+        print(markdown(rows()))
