@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -40,6 +41,20 @@ def outputs(study: Path) -> dict[str, bytes]:
 
 def test_a_second_run_executes_nothing(reproduced: Checkout) -> None:
     assert reproduced.repro() == set()
+
+
+def test_a_study_is_hidden_until_it_is_used_and_then_shares_what_others_made(reproduced: Checkout) -> None:
+    other = shutil.copytree(reproduced.study, reproduced.top / "studies/other", ignore=shutil.ignore_patterns("cache"))
+    pipeline = (sys.executable, "pipeline")
+
+    assert "is dvc-ignored" in reproduced.run("dvc", "repro", where=other, fails=True)
+    assert "other: is hidden from DVC" in reproduced.run(
+        sys.executable, "../../pipeline", "mend", where=other, fails=True
+    )
+    reproduced.run(*pipeline, "study", "use", "other", where=reproduced.top)
+    ran = executed(reproduced.run("dvc", "repro", where=other))
+
+    assert ran <= {"check", "report"}
 
 
 def test_a_stitching_param_runs_what_is_downstream_of_stitching_and_going_back_nothing(reproduced: Checkout) -> None:
