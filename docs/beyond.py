@@ -1,6 +1,7 @@
 """Draws the figures of beyond.md and prints its tables, from what studies keep: ``python docs/beyond.py``."""
 
 from collections.abc import Callable
+from functools import cache
 from io import BytesIO
 from itertools import product
 from pathlib import Path
@@ -15,6 +16,7 @@ from pandas import DataFrame
 from pipeline.figures.style import COLOURS, FAINT, INK, MARKERS, settings, words
 from pipeline.figures.tables import chosen, groups, series, summarised, where
 from pipeline.loading import load_params
+from pipeline.wide import KEYS, wide
 
 TOP = Path(__file__).resolve().parent.parent
 MODES = {  # how BatchNorms of sender and receiver count
@@ -24,8 +26,8 @@ MODES = {  # how BatchNorms of sender and receiver count
     "both by batches": "batchnorm-batch",
 }
 RECEIVERS = {
-    "receiver by its own statistics": "batchnorm-recalibrated",
-    "receiver by batches": "smith2025-senders-laptop",
+    "receiver by its own statistics": MODES["sender recalibrated"],
+    "receiver by batches": MODES["and receiver by batches"],
 }
 SENDERS = {
     "digit": "Digit into itself",
@@ -36,18 +38,17 @@ SENDERS = {
 KNEW = {"digit": "knew digits", "bw": "knew digits", "colour_only": "never saw one", "noise": "noise"}
 CUTS = ["maxpool", "layer1", "layer2", "layer3", "layer4"]
 DETECTORS = ("mahalanobis", "nearest", "tail_energy")
-KEYS = ["sender", "receiver", "seed", "receiver_cut", "objective"]
 
 
 def table(study: str, name: str) -> DataFrame:
     return pandas.read_csv(TOP / "studies" / study / "reports/tables" / f"{name}.csv")
 
 
+@cache
 def cells(study: str) -> DataFrame:
     """All cells of a study, those of its controls among them, with what the receiver reaches unstitched, by cut."""
     own = table(study, "cells")
-    rows = pandas.concat([table(study, "controls"), table(study, "control_audits")])
-    controls = rows.pivot(index=KEYS, columns="measure", values="value").reset_index()
+    controls = wide(pandas.concat([table(study, "controls"), table(study, "control_audits")]), KEYS)
     found = pandas.concat([own, controls], ignore_index=True)
     for column in ("unstitched", "recalibrated"):
         known = own.groupby(["receiver", "seed"])[column].first()
@@ -142,10 +143,12 @@ def scores() -> Figure:
 def separations() -> DataFrame:
     """By mode and detector: the least AUROC there is, and how often those that know nothing have the higher one."""
     rows = []
-    for (mode, study), name in product(MODES.items(), DETECTORS):
-        found, column = knowing(study), f"auroc_{name}"
-        parts = [separation(found, column, knew) for knew in ("never saw one", "noise")]
-        rows.append([mode, words(name), len(found), f"{series(found, column).min():.4f}", *parts])
+    for mode, study in MODES.items():
+        found = knowing(study)
+        for name in DETECTORS:
+            column = f"auroc_{name}"
+            parts = [separation(found, column, knew) for knew in ("never saw one", "noise")]
+            rows.append([mode, words(name), len(found), f"{series(found, column).min():.4f}", *parts])
     return DataFrame(rows, columns=["BatchNorms", "detector", "cells", "least", "never saw a digit", "noise"])
 
 
