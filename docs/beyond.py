@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cache
-from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from pipeline.figures.style import COLOURS, FAINT, INK, MARKERS, settings, words
+from pipeline.figures.style import COLOURS, FAINT, INK, MARKERS, saved, settings, words
 from pipeline.figures.tables import chosen, groups, series, summarised, where
 from pipeline.loading import load_params
 from pipeline.wide import KEYS, wide
@@ -174,11 +173,8 @@ def markdown(rows: DataFrame) -> str:
 
 
 def svg(figure: Callable[[], Figure]) -> bytes:
-    """The same data give the same bytes."""
-    stream = BytesIO()
     with settings():
-        figure().savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    return stream.getvalue()
+        return saved(figure(), "svg")
 
 
 TABLES = (itself, empty, separations)

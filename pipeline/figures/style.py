@@ -67,7 +67,7 @@ def rendered(figure: Figure, evidence: Evidence, formats: Sequence[str] = ("svg"
     """The bytes of `figure` in each format; the same evidence gives the same bytes."""
     with settings():
         drawing = figure.draw(evidence)
-        return {name: _saved(drawing, name) for name in formats}
+        return {name: saved(drawing, name) for name in formats}
 
 
 def colour(names: Sequence[str], name: str) -> str:
@@ -103,7 +103,8 @@ def settings() -> Iterator[None]:
         yield
 
 
-def _saved(drawing: Drawing, name: str) -> bytes:
+def saved(drawing: Drawing, name: str) -> bytes:
+    """The same drawing gives the same bytes."""
     buffer = BytesIO()
     drawing.savefig(buffer, format=name, metadata=_NO_DATES[name], dpi=200)
     return buffer.getvalue()
