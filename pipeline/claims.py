@@ -7,16 +7,17 @@ from pandas import DataFrame, Series
 
 from pipeline import page
 from pipeline.errors import ParamsError
+from pipeline.figures.style import words
 from pipeline.figures.tables import chosen, distinct, series, where
 from pipeline.page import Format, Table
 from pipeline.params import Claim
 
-HELD = ["says", "place", "outcome", "measured", "wanted", "rows", "seeds", "seeds_bearing_out"]
+HELD = ["says", "place", "outcome", "of", "measured", "low", "high", "wanted", "rows", "seeds", "seeds_bearing_out"]
 BORNE_OUT, NOT = "borne out", "not borne out"
 
 
 def held(claims: Sequence[Claim], tables: Mapping[str, DataFrame]) -> DataFrame:
-    """A row for each claim: what was measured over all seeds, and in how many seeds it would hold by itself."""
+    """A row for each claim: what was measured over all seeds, from low to high in one, and in how many it would hold."""
     return DataFrame([_held(i, claim, tables[claim.of]) for i, claim in enumerate(claims)], columns=HELD)
 
 
@@ -38,12 +39,27 @@ def _held(number: int, claim: Claim, table: DataFrame) -> list[Any]:
         claim.says,
         claim.place,
         outcome,
+        _said(claim),
         value,
+        min(each, default=None),
+        max(each, default=None),
         claim.wanted,
         len(rows),
         len(each),
         sum(map(claim.bears_out, each)),
     ]
+
+
+def _said(claim: Claim) -> str:
+    """What was measured, in words."""
+    less = f" − {words(claim.minus)}" if claim.minus else ""
+    than = "" if claim.than is None else f", less that of {_rows(claim.than)}"
+    return f"{claim.take} {words(claim.measure)}{less} of {_rows(claim.where)}{than}"
+
+
+def _rows(wanted: Mapping[str, Any]) -> str:
+    told = {key: values if isinstance(values, list) else [values] for key, values in wanted.items()}
+    return ", ".join(f"{words(key)} {' or '.join(map(str, values))}" for key, values in told.items()) or "all"
 
 
 def _defined(rows: DataFrame | None, column: str) -> bool:
@@ -76,21 +92,35 @@ def _taken(claim: Claim, rows: DataFrame) -> float:
 def claims_table(rows: DataFrame) -> Table:
     """As the page shows what `held` found."""
     shown = rows.assign(
+        spread=[
+            f"{page.number(low)} to {page.number(high)}" if count > 1 else "–"
+            for low, high, count in zip(rows["low"], rows["high"], rows["seeds"], strict=True)
+        ],
         seeds=[
             f"{bearing} of {count}" if count else "–"
             for bearing, count in zip(rows["seeds_bearing_out"], rows["seeds"], strict=True)
-        ]
+        ],
     )
     columns: dict[str, tuple[str, Format]] = {
-        "says": ("the paper says", str),
-        "place": ("where", str),
+        "says": ("what is said", str),
+        "place": ("where the paper says it", str),
         "outcome": ("here", str),
+        "of": ("what was measured", str),
+        "rows": ("of so many rows", str),
         "measured": ("measured", page.number),
+        "spread": ("in single seeds", str),
         "wanted": ("to be", str),
         "seeds": ("seeds that bear it out", str),
     }
     caption = (
-        "Each row is a sentence, and the number of this study that would bear it out: the least, the mean or the "
-        "greatest of means over seeds. What is not borne out here may be so at the paper’s scale."
+        "Each row is a sentence, of the paper if it names a place there, and the number of this study that would bear "
+        "it out: the least, the mean or the greatest of means over seeds, accuracies as shares of one. What that is "
+        "to be is ours where the paper gives no number. What is not borne out here may be so at the paper’s scale."
     )
-    return page.table(caption, shown, columns, keys=3)
+    return page.table(caption, shown, columns, keys=4)
+
+
+def tally(rows: DataFrame) -> str:
+    """How many sentences are borne out, in a sentence; nothing where there are none."""
+    count = int((rows["outcome"] == BORNE_OUT).sum())
+    return f"{count} of {len(rows)} sentences that are held against these data are borne out." if len(rows) else ""

@@ -19,9 +19,12 @@ from pipeline.params import Claim, Published
 from pipeline.tables import NETWORK, SIMILARITY, TRIAL
 from pipeline.wide import KEYS
 
-BESIDE = ["place", "label", "measure", "take", "published", "measured", "deviation", "rows"]
+BESIDE = ["place", "label", "measure", "take", "published", "spread", "measured", "deviation", "difference", "rows"]
+BESIDE += ["unstitched", "noise"]
 PROTOCOL = ["place", "setting", "paper", "here", "source"]
 _PUBLISHED = ["place", "table", "label", "measure", "value"]
+_OPTIONAL = ["take", "spread"]
+_NUMBER = r"-?[0-9]*\.?[0-9]+(e[+-]?[0-9]+)?"
 _KEYS = {*KEYS, "sender_lies", *NETWORK, *SIMILARITY, *TRIAL} - {"measure", "value"}  # of the tables' rows
 _TAKEN: dict[str, Callable[[np.ndarray], Any]] = {
     "mean": np.mean, "least": np.min, "greatest": np.max, "deviation": np.std
@@ -31,7 +34,8 @@ _TAKEN: dict[str, Callable[[np.ndarray], Any]] = {
 def beside(root: str, published: Published, tables: Mapping[str, DataFrame]) -> DataFrame:
     """A row for each number of the paper's named places, with ours; empty where this study has none."""
     found = DataFrame([_beside(row, tables) for row in read(root, published)], columns=BESIDE)
-    return found.astype({"measured": float, "deviation": float})  # also where this study has none of them
+    numbers = ["spread", "measured", "deviation", "difference", "unstitched", "noise"]
+    return found.astype(dict.fromkeys(numbers, float))  # also where this study has none of them
 
 
 def read(root: str, published: Published) -> list[dict[str, Any]]:
@@ -40,7 +44,7 @@ def read(root: str, published: Published) -> list[dict[str, Any]]:
         return []
     path = Path(root) / "published" / f"{published.paper}.csv"
     rows = _table(path, _PUBLISHED)
-    _refuse_others(f"{path}: column", rows.columns, [*_PUBLISHED, "take", *sorted(_KEYS)])
+    _refuse_others(f"{path}: column", rows.columns, [*_PUBLISHED, *_OPTIONAL, *sorted(_KEYS)])
     for place in published.places:
         if place not in distinct(rows, "place"):
             raise ParamsError(f"published.places: {place} is not in {path}; use {', '.join(distinct(rows, 'place'))}")
@@ -48,10 +52,12 @@ def read(root: str, published: Published) -> list[dict[str, Any]]:
     found = found.assign(take=series(found, "take").replace("", "mean") if "take" in found else "mean")
     _refuse_others(f"{path}: table", series(found, "table"), get_args(get_type_hints(Claim)["of"]))
     _refuse_others(f"{path}: take", series(found, "take"), list(_TAKEN))
-    for label, text in zip(series(found, "label"), series(found, "value"), strict=True):
-        if not re.fullmatch(r"-?[0-9]*\.?[0-9]+(e[+-]?[0-9]+)?", text):
-            raise DataError(f"{path}: value of {label!r}: is {text!r}; it should be a number, or the row be left out")
-    return cast(list[dict[str, Any]], found.astype({"value": float}).to_dict("records"))
+    found = found.assign(spread=series(found, "spread").replace("", "nan") if "spread" in found else "nan")
+    for column, others in (("value", "or the row be left out"), ("spread", "or nothing")):
+        for label, text in zip(series(found, "label"), series(found, column), strict=True):
+            if not re.fullmatch(_NUMBER, text) and (column, text) != ("spread", "nan"):
+                raise DataError(f"{path}: {column} of {label!r}: is {text!r}; it should be a number, {others}")
+    return cast(list[dict[str, Any]], found.astype({"value": float, "spread": float}).to_dict("records"))
 
 
 def protocol(root: str, published: Published, study: str) -> DataFrame:
@@ -100,22 +106,44 @@ def _beside(row: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[Any]:
     values = values[~np.isnan(values)]  # an objective may be unable to have a control, or an index to see a layer
     measured = float(_TAKEN[take](values)) if len(values) else None
     deviation = float(values.std(ddof=1)) if take == "mean" and len(values) > 1 else None
-    return [row["place"], row["label"], row["measure"], take, row["value"], measured, deviation, len(values)]
+    difference = None if measured is None else measured - row["value"]
+    numbers = [row["value"], row["spread"], measured, deviation, difference, len(values)]
+    beside = [_mean(table, name) if row["measure"] == "accuracy" else None for name in ("unstitched", "noise")]
+    return [row["place"], row["label"], row["measure"], take, *numbers, *beside]
+
+
+def _mean(table: DataFrame, column: str) -> float | None:
+    """What a stitched accuracy must not be shown without, where the table has it."""
+    return float(series(table, column).mean()) if column in table and len(table) else None
 
 
 def published_table(rows: DataFrame) -> Table:
     """As the page shows what `beside` found."""
+    shown = rows.assign(
+        published=[_spread(*each) for each in zip(rows["published"], rows["spread"], strict=True)],
+        measured=[_spread(*each) for each in zip(rows["measured"], rows["deviation"], strict=True)],
+    )
     columns: dict[str, tuple[str, Format]] = {
         "label": ("what", str),
         "place": ("where", str),
         "measure": ("measure", words),
         "take": ("of its rows", str),
-        "published": ("published", page.number),
-        "measured": ("measured here", page.number),
-        "deviation": ("deviation over its rows", page.number),
+        "published": ("published", str),
+        "measured": ("measured here", str),
+        "difference": ("here less published", page.number),
         "rows": ("rows", str),
     }
-    return page.table("Numbers of the paper and of this study; “–” is what it has none of.", rows, columns, keys=4)
+    columns |= {"unstitched": ("receiver unstitched", page.number)} if rows["unstitched"].notna().any() else {}
+    columns |= {"noise": ("noise in the sender’s place", page.number)} if rows["noise"].notna().any() else {}
+    caption = (
+        "Numbers of the paper and of this study, after ± the paper’s deviation and that over the study’s rows; “–” is "
+        "what it has none of. Beside accuracies of stitches are what their receivers reach unstitched, and with noise."
+    )
+    return page.table(caption, shown, columns, keys=4)
+
+
+def _spread(value: float, deviation: float) -> str:
+    return page.number(value) if np.isnan(deviation) else f"{page.number(value)} ± {deviation:.2g}"
 
 
 def protocol_table(rows: DataFrame) -> Table:

@@ -42,11 +42,12 @@ def cell_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
     return _joined(table, _similarities(evidence), "comparisons")
 
 
-def control_table(evidence: Evidence) -> DataFrame:
+def control_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
     """One row a cell whose sender is a control, as those of `cell_table`, with fewer columns."""
     if evidence.controls.empty:
         return DataFrame(columns=KEYS)
     table = _joined(wide(evidence.controls, KEYS), _unstitched(evidence), "networks")
+    table = _joined(table, _at_home(evidence, own), "networks")
     table["difference"] = series(table, "accuracy") - series(table, "unstitched")
     return table.merge(wide(evidence.control_audits, KEYS), how="left", on=KEYS, validate="one_to_one")
 

@@ -53,7 +53,7 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
     similarity = wide(evidence.similarity, LAYERS)
     measured = {
         "cells": cells,
-        "controls": control_table(evidence),
+        "controls": control_table(evidence, own),
         "networks": networks,
         "trials": wide(evidence.trials, TRIAL[:-2]) if len(evidence.trials) else evidence.trials,
         "similarity": similarity,

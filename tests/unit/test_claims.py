@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pandas import DataFrame
 
-from pipeline.claims import BORNE_OUT, NOT, claims_table, held
+from pipeline.claims import BORNE_OUT, NOT, claims_table, held, tally
 from pipeline.errors import ParamsError
 from pipeline.params import Claim
 from pipeline.registry import typed
@@ -87,7 +87,7 @@ def test_a_claim_has_an_end() -> None:
         (0.1, None, "above 0.1"),
         (None, 0.2, "below 0.2"),
         (0.1, 0.2, "above 0.1 and below 0.2"),
-        (0.2, -0.2, "below -0.2 or above 0.2"),
+        (0.2, -0.2, "below −0.2 or above 0.2"),
     ],
 )
 def test_the_page_says_where_a_number_should_lie(above: float | None, below: float | None, wanted: str) -> None:
@@ -126,6 +126,12 @@ def test_a_column_that_the_study_does_not_measure_is_refused_before_it_runs(chan
 
 
 def test_the_page_says_what_was_found_of_each() -> None:
-    said = claims_table(held([claim()], TABLES)).rows
+    than = {"sender": "bw", "objective": ["task", "direct"]}
+    rows = held([claim(), claim(minus="chance", take="mean", than=than, above=-1)], TABLES)
+    one, other = claims_table(rows).rows
 
-    assert said == (("They stitch.", "Section 4", "not borne out", "0.8", "above 0.8", "1 of 2"),)
+    numbers = ("4", "0.8", "0.7 to 0.9", "above 0.8", "1 of 2")
+    assert one == ("They stitch.", "Section 4", "not borne out", "least accuracy of receiver digit", *numbers)
+    assert other[3] == "mean accuracy − chance of receiver digit, less that of sender bw, objective task or direct"
+    assert tally(rows) == "1 of 2 sentences that are held against these data are borne out."
+    assert tally(rows.head(0)) == ""

@@ -88,11 +88,16 @@ def test_published_numbers_that_are_not_there_are_refused(
 
 
 def test_the_page_shows_them(tmp_path: Path) -> None:
-    root = numbers(tmp_path, HEAD + "T1,cells,Colour,colour,,accuracy,0.99\nT1,cells,X,x,,accuracy,0.5\n")
+    head = HEAD.replace("value", "value,spread")
+    root = numbers(tmp_path, head + "T1,cells,Colour,colour,,accuracy,0.99,0.02\nT1,cells,X,x,,accuracy,0.5,\n")
+    cells = TABLES["cells"].assign(unstitched=0.98, noise=0.5)
 
-    shown = published_table(beside(root, Published("paper", ("T1",)), TABLES)).rows
+    shown = published_table(beside(root, Published("paper", ("T1",)), {"cells": cells})).rows
 
-    assert [row[4:] for row in shown] == [("0.99", "0.8", "0.1414", "2"), ("0.5", "–", "–", "0")]
+    assert [row[4:] for row in shown] == [
+        ("0.99 ± 0.02", "0.8 ± 0.14", "−0.19", "2", "0.98", "0.5"),
+        ("0.5", "–", "–", "0", "–", "–"),
+    ]
 
 
 def test_a_published_number_may_be_of_several_and_another_than_their_mean(tmp_path: Path) -> None:

@@ -20,6 +20,9 @@ RULES = Verdicts(confidence=0.95, margin=0.02, auroc=0.75, rank_ratio=1.5)
 PLACE = {"seed": 0, "data": "d", "sender_cut": "a", "receiver_cut": "b", "map": "m", "objective": "task"}
 
 
+OWN = {**dict.fromkeys("rst", "d"), **{model: model for model in MODELS}}
+
+
 def evidence(accuracies: dict[str, float], receiver: float = 0.9) -> Evidence:
     """One cell from each sender into r, whose own accuracy is `receiver`; ranks 5 of 10, similarity 0.25."""
     cells = [{"sender": sender, "receiver": "r", **PLACE, "value": value} for sender, value in accuracies.items()]
@@ -51,7 +54,7 @@ def evidence(accuracies: dict[str, float], receiver: float = 0.9) -> Evidence:
 
 def cells_of(given: Evidence) -> DataFrame:
     """The table of cells, where every model learnt from the data it is named after, or from d."""
-    return cell_table(given, {**dict.fromkeys("rst", "d"), **{model: model for model in MODELS}})
+    return cell_table(given, OWN)
 
 
 def finding_of(given: Evidence) -> list[str]:
@@ -110,12 +113,12 @@ def test_controls_have_cells_of_their_own_with_what_they_are_held_against() -> N
     given = evidence({"s": 0.95})
     swap = {"sender": "noise"}
     controls = where(given.cells, sender="s").assign(**swap)
-    table = control_table(replace(given, controls=controls, control_audits=given.audits.assign(**swap)))
+    table = control_table(replace(given, controls=controls, control_audits=given.audits.assign(**swap)), OWN)
     (row,) = table.to_dict("records")
 
     assert (row["sender"], row["accuracy"], row["unstitched"], row["k"]) == ("noise", 0.95, 0.9, 5)
-    assert row["difference"] == pytest.approx(0.05)
-    assert control_table(given).empty
+    assert (row["difference"], row["own"]) == pytest.approx((0.05, 0.9))
+    assert control_table(given, OWN).empty
 
 
 def test_similarity_is_that_from_the_sender_to_the_receiver_and_not_back():
