@@ -17,7 +17,7 @@ BORNE_OUT, NOT = "borne out", "not borne out"
 
 
 def held(claims: Sequence[Claim], tables: Mapping[str, DataFrame]) -> DataFrame:
-    """A row for each claim: what was measured over all seeds, from low to high in one, and in how many it would hold."""
+    """A row for each claim: what was measured, from low to high in single seeds, and in how many it would hold."""
     return DataFrame([_held(i, claim, tables[claim.of]) for i, claim in enumerate(claims)], columns=HELD)
 
 
@@ -122,5 +122,5 @@ def claims_table(rows: DataFrame) -> Table:
 
 def tally(rows: DataFrame) -> str:
     """How many sentences are borne out, in a sentence; nothing where there are none."""
-    count = int((rows["outcome"] == BORNE_OUT).sum())
+    count = series(rows, "outcome").tolist().count(BORNE_OUT)
     return f"{count} of {len(rows)} sentences that are held against these data are borne out." if len(rows) else ""

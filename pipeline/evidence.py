@@ -38,6 +38,7 @@ def read_evidence(params: Params) -> Evidence:
         cuts={model: _cuts(model, similarity, cells) for model in params.models},
         towards=params.stitch.towards,
         classes=params.stitch.labels.classes,
+        own={name: model.dataset for name, model in params.models.items()},
         **(
             {"originals": _originals(params.stitch.data, params.stitch.labels.classes), "paintings": paintings}
             if paintings

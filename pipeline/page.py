@@ -48,7 +48,8 @@ class Contents:
     finding: Sequence[str]
     pictures: Sequence[Picture]
     verdicts: Table
-    cells: Table
+    cells: Table  # empty where there are more than a page can show
+    controls: Table
     networks: Table
     detectors: Table
     trials: Table

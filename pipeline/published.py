@@ -133,8 +133,8 @@ def published_table(rows: DataFrame) -> Table:
         "difference": ("here less published", page.number),
         "rows": ("rows", str),
     }
-    columns |= {"unstitched": ("receiver unstitched", page.number)} if rows["unstitched"].notna().any() else {}
-    columns |= {"noise": ("noise in the sender’s place", page.number)} if rows["noise"].notna().any() else {}
+    columns |= {"unstitched": ("receiver unstitched", page.number)} if bool(rows["unstitched"].notna().any()) else {}
+    columns |= {"noise": ("noise in the sender’s place", page.number)} if bool(rows["noise"].notna().any()) else {}
     caption = (
         "Numbers of the paper and of this study, after ± the paper’s deviation and that over the study’s rows; “–” is "
         "what it has none of. Beside accuracies of stitches are what their receivers reach unstitched, and with noise."

@@ -1,10 +1,12 @@
 """Rows → the tables of the page, with what each says above it."""
 
+from typing import Any, cast
+
 from pandas import DataFrame
 
 from pipeline import journal, page
 from pipeline.figures.style import words
-from pipeline.figures.tables import distinct, summarised, where
+from pipeline.figures.tables import distinct, groups, series, summarised, where
 from pipeline.page import Format, Table, table
 from pipeline.params import Params
 from pipeline.provenance import digest_table, stage_table, version_table
@@ -33,11 +35,11 @@ def shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params:
     rules = params.verdict
     said = ". ".join(f"{name.capitalize()}: {meaning}" for name, meaning in MEANINGS.items())
     caption = (
-        f"Each row is a stitch ({words(params.stitch.map)}), its numbers means over {len(params.seeds)} seeds, those "
-        f"after ± deviations over them. {said}. Intervals hold {100 * rules.confidence:g} % of the time; a difference "
-        f"within {100 * rules.margin:g} points is none. Activations are out of distribution by a detector where the "
-        f"interval of its AUROC over the receiver’s own lies above {rules.auroc:g} in every seed, nearer to its middle "
-        f"where it lies below {1 - rules.auroc:g}; a rank is another where it is {rules.rank_ratio:g} times the "
+        f"Each row is a stitch ({words(params.stitch.map)}), {_means(params)}. {said}. Intervals hold "
+        f"{100 * rules.confidence:g} % of the time; a difference within {100 * rules.margin:g} points is none. "
+        "Activations are out of distribution by a detector where the interval of its AUROC over the receiver’s own is "
+        f"above {rules.auroc:g} in every seed, nearer to its middle where it lies below {1 - rules.auroc:g}; a rank is "
+        f"another where it is {rules.rank_ratio:g} times the "
         "receiver’s own, or more, or that much less, in every seed. A distance is of squares, over the receiver’s own "
         "spread: 0 where the two are the same, 1 as far as the mean alone. A compatible stitch is still no evidence "
         "that the two networks carry the same information."
@@ -45,6 +47,58 @@ def shown_verdicts(cells: DataFrame, held: DataFrame, judged: DataFrame, params:
     means = [*_similarities(cells, params), *map(auroc_of, params.detectors), *({"distance"} & {*cells})]
     rows = verdict_table(cells, held, judged, params.ranks, means)
     return table(caption, rows, columns, keys=list(columns).index("accuracy"))
+
+
+def _means(params: Params) -> str:
+    if len(params.seeds) == 1:
+        return "its numbers those of one seed"
+    return f"its numbers means over {len(params.seeds)} seeds, those after ± deviations over them"
+
+
+def tallied_verdicts(judged: DataFrame) -> Table:
+    """In place of the verdicts, where there are more than a page can show."""
+    keys = ["receiver", "objective", "sender"]
+    names = [name for name in MEANINGS if name in distinct(judged, "verdict")]
+    rows = [
+        (*pair, len(found), *(series(found, "verdict").tolist().count(name) for name in names))
+        for pair, found in groups(judged, *keys)
+    ]
+    columns: dict[str, tuple[str, Format]] = {name: (name, str) for name in (*keys, "stitches", *names)}
+    said = ". ".join(f"{name.capitalize()}: {MEANINGS[name]}" for name in names)
+    caption = (
+        f"Each row is a sender and a receiver: how many of their stitches have each verdict. {said}. The {len(judged)} "
+        "verdicts themselves are in tables/verdicts.csv, with what they rest on in comparisons.csv and cells.csv."
+    )
+    return table(caption, DataFrame(rows, columns=list(columns)), columns, keys=3)
+
+
+def shown_controls(controls: DataFrame, params: Params) -> Table:
+    """Means over seeds of what is stitched in the senders' place."""
+    keys = ["receiver", "objective", "sender", "receiver_cut"]
+    numbers: dict[str, tuple[str, Format]] = {
+        "accuracy": ("accuracy, stitched", page.percent),
+        "unstitched": ("accuracy, receiver unstitched", page.percent),
+        "own": ("accuracy, receiver on its own data", page.percent),
+        "difference": ("points over the receiver unstitched", page.points),
+    }
+    numbers |= {name: (f"{words(name)} rank, stitched", page.number) for name in params.ranks}
+    numbers |= {f"receiver_{name}": (f"{words(name)} rank, receiver unstitched", page.number) for name in params.ranks}
+    numbers |= {auroc_of(name): (f"AUROC over own, {words(name)}", page.similarity) for name in params.detectors}
+    numbers = {name: told for name, told in numbers.items() if name in controls}
+    means = DataFrame([], columns=keys)
+    if len(controls):
+        means = cast(DataFrame, cast(Any, controls.groupby(keys, sort=False)[list(numbers)]).mean().reset_index())
+        spread = summarised(controls, keys, "accuracy", low="min", high="max")
+        means["range"] = [
+            f"{page.percent(low)} to {page.percent(high)}"
+            for low, high in spread[["low", "high"]].itertuples(index=False, name=None)
+        ]
+        numbers = {"accuracy": numbers.pop("accuracy"), "range": ("in single seeds", str), **numbers}
+    columns: dict[str, tuple[str, Format]] = {key: (words(key), str) for key in keys}
+    columns["sender"] = ("control", str)
+    place = f"Each row is a control in the senders’ place, {_means(params)}."
+    caption = f"{place} Noise is trained and tested on its own classes."
+    return table(caption, means, columns | numbers, keys=4)
 
 
 def _similarities(cells: DataFrame, params: Params) -> list[str]:

@@ -164,6 +164,8 @@ def _besides(good: DataFrame, ranks: Iterable[str], indices: Iterable[str], dete
 
 
 def _range(values: Series) -> str:
+    if f"{values.min():.2f}" == f"{values.max():.2f}":
+        return f"{values.median():.2f}"
     return f"{values.min():.2f} to {values.max():.2f} ({values.median():.2f})"
 
 

@@ -7,8 +7,7 @@ from matplotlib.figure import Figure as Drawing
 from pandas import DataFrame
 
 from pipeline.figures.base import Evidence, Figure, check_width, measured
-from pipeline.figures.panels import add_key, cut_panels, cuts_of, draw_controls, draw_reference, draw_senders
-from pipeline.figures.style import words
+from pipeline.figures.panels import add_key, alike, cut_panels, cuts_of, draw_controls, draw_reference, draw_senders
 from pipeline.figures.tables import distinct, summarised, where
 
 
@@ -17,12 +16,12 @@ from pipeline.figures.tables import distinct, summarised, where
 class AccuracyByCut(Figure):
     """Test accuracy of each stitched network, by the cut it is stitched at, one line a sender.
 
-    Lines are means and bands the full range of results; each mark is one cell. The dashed line is
-    the receiver as it was trained, unstitched, on the data it is stitched towards. Dotted lines are controls, stitched
-    in the senders' place: where noise or an untrained network does as well, the stitch says nothing
-    of what senders learnt. Each panel has a scale of its own. Accuracy at or above the dashed line
-    says that the receiver's tail can be made to classify what the sender gives; it does not say
-    that the two networks carry the same information.
+    Lines are means and bands the full range of results; each mark is one cell, of one cut in both networks where
+    there are such. The dashed line is the receiver as it was trained, unstitched, on the data it is stitched towards.
+    Dotted lines are controls, stitched in the senders' place, noise tested on its own classes: where noise or an
+    untrained network does as well, the stitch says nothing of what senders learnt. Each panel has a scale of its own.
+    Accuracy at or above the dashed line says that the receiver's tail can be made to classify what the sender gives;
+    it does not say that the two networks carry the same information.
     """
 
     width: float
@@ -32,7 +31,7 @@ class AccuracyByCut(Figure):
         check_width(self.width)
 
     def draw(self, evidence: Evidence) -> Drawing:
-        cells = measured("figures.accuracy_by_cut", evidence.cells, "accuracy")
+        cells = alike(measured("figures.accuracy_by_cut", evidence.cells, "accuracy"))
         controls = where(evidence.controls, measure="accuracy")
         drawing, panels = cut_panels(cells, evidence, self.width)
         for axes, rows in panels:
@@ -46,7 +45,7 @@ class AccuracyByCut(Figure):
             axes.yaxis.set_major_formatter(lambda accuracy, _: f"{100 * accuracy:g}%")
             low, high = axes.get_ylim()
             axes.set_ylim(low, min(high, 1 + 0.04 * (1 - low)))  # room for marks at the top, and no tick above it
-            axes.set_ylabel(f"test accuracy on {words(evidence.data)}")
+            axes.set_ylabel("test accuracy")
         add_key(drawing, evidence, distinct(cells, "sender"), "receiver, unstitched", distinct(controls, "sender"))
         return drawing
 

@@ -62,6 +62,7 @@ class Evidence:
     trials: DataFrame = field(default_factory=DataFrame)  # empty where there are none
     towards: str = ""  # the receivers' own dataset, where that is another than the senders'
     classes: int | None = None  # of the cells' samples only those of the first so many classes; None for all
+    own: dict[str, str] = field(default_factory=dict)  # of each model, the dataset that it learnt
     originals: np.ndarray = field(default_factory=lambda: np.empty((0, 3, 1, 1), np.uint8))
     paintings: dict[Place, np.ndarray] = field(default_factory=dict)
 

@@ -16,8 +16,8 @@ from pipeline.figures.tables import groups
 class LearningCurves(Figure):
     """Training loss of every network by epoch, one line a network.
 
-    Lines of one colour and mark are seeds of one model. Models learn from different datasets, so
-    that the height of one line beside another says how hard its data are, not how good it is.
+    Lines of one colour and mark are seeds of one model. Of models that learn from different datasets
+    the height of one line beside another says how hard its data are, not how good it is.
     """
 
     width: float

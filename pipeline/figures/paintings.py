@@ -5,11 +5,13 @@ from typing import ClassVar, final
 
 import numpy as np
 from matplotlib.figure import Figure as Drawing
+from pandas import DataFrame
 
 from pipeline.arrays import PAINTED
 from pipeline.errors import ParamsError
-from pipeline.figures.base import Evidence, Figure, check_width
+from pipeline.figures.base import Evidence, Figure, Place, check_width
 from pipeline.figures.style import words
+from pipeline.figures.tables import series, where
 
 _LABEL = 1.6  # inches of names at the left
 _GAP = 0.04
@@ -20,9 +22,11 @@ _GAP = 0.04
 class Paintings(Figure):
     """Images that stitched networks make of test images: the originals above, a row for each stitch below.
 
-    Of the first seed. Where the receiver is an autoencoder, the stitch feeds its decoder; where the receiver's cut
-    is its input, the stitch paints what the receiver is to see, shown with the receiver's normalisation undone.
-    That an image looks right does not show that its content came from the sender: a decoder paints what it learnt.
+    Of the first seed, with the share of all test images whose painting is told to be what it should be: by the
+    receiver, or by the network that judges an autoencoder's. Where the receiver is an autoencoder, the stitch feeds
+    its decoder; where the receiver's cut is its input, the stitch paints what the receiver is to see, shown with the
+    receiver's normalisation undone. That an image looks right does not show that its content came from the sender: a
+    decoder paints what it learnt.
     """
 
     width: float
@@ -37,8 +41,9 @@ class Paintings(Figure):
     def draw(self, evidence: Evidence) -> Drawing:
         if not evidence.paintings:
             raise ParamsError("figures.paintings: no receiver makes images; leave the figure out")
+        cells = where(evidence.cells, measure="accuracy")
         rows = {words(evidence.data): evidence.originals} | {
-            _name(*place): painted for place, painted in evidence.paintings.items()
+            f"{_name(*place)}\n{_accuracy(cells, place)}": painted for place, painted in evidence.paintings.items()
         }
         side = (self.width - _LABEL) / self.images
         drawing = Drawing(figsize=(self.width, (side + _GAP) * len(rows)))
@@ -51,6 +56,13 @@ class Paintings(Figure):
             axes.tick_params(length=0)
             axes.spines[:].set_visible(False)
         return drawing
+
+
+def _accuracy(cells: DataFrame, place: Place) -> str:
+    """Of the first seed, as the pictures are."""
+    keys = dict(zip(("sender", "receiver", "objective", "sender_cut", "receiver_cut"), place, strict=True))
+    there = where(cells, **keys)
+    return f"accuracy {100 * series(there, 'value').iloc[0]:.0f} %" if len(there) else ""
 
 
 def _name(sender: str, receiver: str, objective: str, source: str, target: str) -> str:

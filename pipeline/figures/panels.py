@@ -1,7 +1,8 @@
-"""Panels of numbers over the receiver's cuts: one row a receiver, one column an objective."""
+"""Panels of numbers over the receiver's cuts: one for each receiver and objective."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, product, zip_longest
+from math import ceil
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -10,30 +11,45 @@ from pandas import DataFrame
 
 from pipeline.figures.base import Evidence
 from pipeline.figures.style import FAINT, INK, colour, marker, words
-from pipeline.figures.tables import distinct, summarised, where
+from pipeline.figures.tables import chosen, distinct, series, summarised, where
 from pipeline.naming import kind_of
 
 _DODGE = 0.3  # of the distance between two cuts; all senders together
 _HEIGHT = 2.5  # inches of one row of panels
 _STROKES = {"noise": "x", "random": "+", "self": "1"}
 _LETTER, _MARGIN = 0.06, 0.75  # inches: of a cut's name, and of a panel's width that is not its axes
+_TITLE, _NARROWEST = 0.068, 2.1  # inches: of a letter of a title, and of a panel
 
 
 def cut_panels(rows: DataFrame, evidence: Evidence, width: float) -> tuple[Drawing, Iterator[tuple[Axes, DataFrame]]]:
     """An empty drawing, and its panels with the rows that belong on each."""
     receivers, objectives = distinct(rows, "receiver"), distinct(rows, "objective")
-    drawing = Drawing(figsize=(width, 0.45 + _HEIGHT * len(receivers)), layout="constrained")
-    grid = drawing.subplots(len(receivers), len(objectives), squeeze=False)
+    titles = {pair: f"into {words(pair[0])} by {words(pair[1])}" for pair in product(receivers, objectives)}
+    columns = min(len(objectives), max(1, int(width / max(_NARROWEST, _TITLE * max(map(len, titles.values()))))))
+    lines = ceil(len(objectives) / columns)  # of a receiver
+    drawing = Drawing(figsize=(width, 0.45 + _HEIGHT * lines * len(receivers)), layout="constrained")
+    grid = drawing.subplots(lines * len(receivers), columns, squeeze=False)
 
     def panels() -> Iterator[tuple[Axes, DataFrame]]:
-        for axes_of_row, receiver in zip(grid, receivers, strict=True):
-            for axes, objective in zip(axes_of_row, objectives, strict=True):
-                axes.set_title(f"into {words(receiver)} by the {words(objective)} objective")
+        for number, receiver in enumerate(receivers):
+            places = grid[number * lines : (number + 1) * lines].flat
+            for axes, objective in zip_longest(places, objectives):
+                if objective is None:
+                    axes.remove()
+                    continue
+                axes.set_title(titles[receiver, objective])
                 names = cuts_of(where(rows, receiver=receiver), evidence.cuts[receiver])
-                _name_cuts(axes, names, width / len(objectives) - _MARGIN)
+                _name_cuts(axes, names, width / columns - _MARGIN)
                 yield axes, where(rows, receiver=receiver, objective=objective)
 
     return drawing, panels()
+
+
+def alike(rows: DataFrame) -> DataFrame:
+    """Where a sender is cut at what the receiver is cut at and elsewhere too, only the rows of one cut in both."""
+    same = series(rows, "sender_cut") == series(rows, "receiver_cut")
+    keys = [series(rows, key) for key in ("sender", "receiver", "receiver_cut")]
+    return chosen(rows, same | ~same.groupby(keys).transform("any"))
 
 
 def cuts_of(rows: DataFrame, cuts: Sequence[str]) -> list[str]:
@@ -71,13 +87,19 @@ def draw_reference(axes: Axes, places: Sequence[float], line: DataFrame) -> None
 
 
 def draw_controls(axes: Axes, rows: DataFrame, cuts: Sequence[str]) -> None:
-    """A faint line of means for each control; `rows` has sender, receiver_cut and value."""
+    """A faint line of means and a fainter band from low to high for each control.
+
+    `rows` has sender, receiver_cut and value.
+    """
     for name in distinct(rows, "sender"):
-        line = summarised(where(rows, sender=name), ["receiver_cut"], "value", mean="mean").set_index("receiver_cut")
-        axes.plot(range(len(cuts)), line["mean"].reindex(list(cuts)), **_control_line(name))
+        line = summarised(where(rows, sender=name), ["receiver_cut"], "value", mean="mean", low="min", high="max")
+        line = line.set_index("receiver_cut").reindex(list(cuts))
+        places = range(len(cuts))
+        axes.fill_between(places, line["low"], line["high"], alpha=0.1, linewidth=0, color=FAINT, zorder=1)
+        axes.plot(places, line["mean"], **control_line(name))
 
 
-def _control_line(name: str) -> dict[str, Any]:
+def control_line(name: str) -> dict[str, Any]:
     """The same for a control in every figure; marks are strokes, under the filled ones of senders."""
     kind = kind_of(name)
     shape, size = (_STROKES.get(kind, "2"), 5) if kind == name else (f"${name.removeprefix(kind)[1:]}$", 11)
@@ -97,7 +119,7 @@ def add_key(
         for name in senders
     ]
     handles += axes.plot([], [], linestyle=(0, (4, 2)), linewidth=1.1, color=INK, label=reference)
-    handles += [axes.plot([], [], **_control_line(name), label=f"{words(name)} (control)")[0] for name in controls]
+    handles += [axes.plot([], [], **control_line(name), label=f"{words(name)} (control)")[0] for name in controls]
     columns = max(1, int(drawing.get_figwidth() / 1.35))
     drawing.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)), columnspacing=1.2)
 
@@ -108,5 +130,5 @@ def _name_cuts(axes: Axes, names: Sequence[str], inches: float) -> None:
     slant = {"rotation": 40, "ha": "right"} if nearest * _LETTER > inches / len(names) else {}
     axes.set_xticks(range(len(names)), names, fontsize=7.5, **slant)
     axes.set_xlim(-0.4, len(names) - 0.6)
-    axes.set_xlabel("cut of the receiver, first to last")
+    axes.set_xlabel("receiver’s cut, first to last")
     axes.grid(axis="y")

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure as Drawing
 from pandas import DataFrame
 
 from pipeline.figures.base import Evidence, Figure, check_width, measured
-from pipeline.figures.panels import add_key, cut_panels, cuts_of, draw_reference, draw_senders
+from pipeline.figures.panels import add_key, alike, cut_panels, cuts_of, draw_controls, draw_reference, draw_senders
 from pipeline.figures.style import scale_values, words
 from pipeline.figures.tables import distinct, summarised, where
 
@@ -18,7 +18,8 @@ class RankByCut(Figure):
     """Rank of what the receiver's first layer after the stitch gives, by cut, one line a sender.
 
     Lines are means and bands one standard deviation to either side, over seeds; each mark is one
-    cell. The dashed line is the same layer's rank in the unstitched receiver. Different ranks are
+    cell, of one cut in both networks where there are such. The dashed line is the same layer's rank in
+    the unstitched receiver, dotted ones are what it gives of controls. Different ranks are
     evidence that the receiver is given something else than its own representation; equal ranks
     are no evidence that it is given the same.
     """
@@ -33,18 +34,20 @@ class RankByCut(Figure):
         check_width(self.width)
 
     def draw(self, evidence: Evidence) -> Drawing:
-        ranks = measured("figures.rank_by_cut.rank", evidence.audits, self.rank)
+        ranks = alike(measured("figures.rank_by_cut.rank", evidence.audits, self.rank))
+        controls = where(evidence.control_audits, measure=self.rank)
         own = measured("figures.rank_by_cut.rank", evidence.audits, f"receiver_{self.rank}")
         drawing, panels = cut_panels(ranks, evidence, self.width)
         for axes, rows in panels:
             draw_senders(axes, rows, _deviations(rows, ["sender", "receiver_cut"]), evidence)
-            receiver = distinct(rows, "receiver")[0]
+            receiver, objective = distinct(rows, "receiver")[0], distinct(rows, "objective")[0]
             cuts = cuts_of(rows, evidence.cuts[receiver])
+            draw_controls(axes, where(controls, receiver=receiver, objective=objective), cuts)
             reference = _deviations(_once_a_seed(where(own, receiver=receiver)), ["receiver_cut"])
             draw_reference(axes, list(map(float, range(len(cuts)))), reference.set_index("receiver_cut").loc[cuts])
             scale_values(axes, self.scale)
             axes.set_ylabel(f"{words(self.rank)} rank")
-        add_key(drawing, evidence, distinct(ranks, "sender"), "receiver, unstitched")
+        add_key(drawing, evidence, distinct(ranks, "sender"), "receiver, unstitched", distinct(controls, "sender"))
         return drawing
 
 

@@ -77,8 +77,17 @@ def _references(params: Params) -> Iterator[PipelineError]:
                     known = choices(str(options.get(option)), getattr(params, section))
                     where = f"figures.{name}.{option}: {options.get(option)}"
                     yield ParamsError(f"{where} is not defined in {section}; {known}")
+        measure = options.get("measure")
+        if measure is not None and measure not in (known := _measures(params)):
+            yield ParamsError(f"figures.{name}.measure: {measure} is not measured; {choices(str(measure), known)}")
         if options.get("value") == "calibrated" and not params.comparison.permutations:
             yield ParamsError(f"figures.{name}.value: is calibrated; comparison.permutations is 0 and should be above")
+
+
+def _measures(params: Params) -> list[str]:
+    """Numbers of cells that a figure can show."""
+    found = ["accuracy", "loss", "distance", *params.ranks, *(f"auroc_{name}" for name in params.detectors)]
+    return [*found, "error"] if params.audit.errors else found
 
 
 def _detectors(params: Params) -> Iterator[PipelineError]:

@@ -7,7 +7,7 @@ from pipeline.controls import CONTROLS
 from pipeline.controls.base import Control
 from pipeline.errors import ParamsError, PipelineError, choices
 from pipeline.naming import kind_of
-from pipeline.params import Claim, Params
+from pipeline.params import Params
 from pipeline.published import protocol, read
 from pipeline.ranks import RANKS
 from pipeline.registry import lookup
@@ -24,7 +24,8 @@ def unfounded(params: Params) -> Iterator[PipelineError]:
     }  # fmt: skip
     for number, claim in enumerate(params.claims):
         known_here = names | ({"sender": list(_stitched_controls(params))} if claim.of == "controls" else {})
-        yield from _unmeasured(params, f"claims[{number}]", claim)
+        for key, column in (("measure", claim.measure), ("minus", claim.minus or "")):
+            yield from _unmeasured(params, f"claims[{number}].{key}", claim.of, column)
         for part, wanted in (("where", claim.where), ("than", claim.than or {})):
             for key, values in wanted.items():
                 for value in values if isinstance(values, list) else [values]:
@@ -46,18 +47,17 @@ def _stitched_controls(params: Params) -> Iterator[str]:
             yield name
 
 
-def _unmeasured(params: Params, place: str, claim: Claim) -> Iterator[ParamsError]:
-    """Columns of this claim that are called after a variant which the study does not have."""
-    for key, column in (("measure", claim.measure), ("minus", claim.minus or "")):
-        name = column.removeprefix("receiver_")
-        if claim.of in ("cells", "controls") and name.startswith("error") and not params.audit.errors:
-            yield ParamsError(f"{place}.{key}: {column} is not measured; set audit.errors to true")
-        if name.startswith("auroc_"):
-            name = name.removeprefix("auroc_").removesuffix("_low").removesuffix("_high")
-            families = ["detectors"]
-        else:
-            families = [family for family, table in _NAMED.items() if kind_of(name) in table]
-        for family in families:
-            there = getattr(params, family)
-            if name not in there:
-                yield ParamsError(f"{place}.{key}: {name} is not defined in {family}; {choices(name, there)}")
+def _unmeasured(params: Params, place: str, of: str, column: str) -> Iterator[ParamsError]:
+    """Whether the column is called after a variant which the study does not have."""
+    name = column.removeprefix("receiver_")
+    if of in ("cells", "controls") and name.startswith("error") and not params.audit.errors:
+        yield ParamsError(f"{place}: {column} is not measured; set audit.errors to true")
+    if name.startswith("auroc_"):
+        name = name.removeprefix("auroc_").removesuffix("_low").removesuffix("_high")
+        families = ["detectors"]
+    else:
+        families = [family for family, table in _NAMED.items() if kind_of(name) in table]
+    for family in families:
+        there = getattr(params, family)
+        if name not in there:
+            yield ParamsError(f"{place}: {name} is not defined in {family}; {choices(name, there)}")

@@ -10,7 +10,7 @@ from pandas import DataFrame
 
 from pipeline import page, paths
 from pipeline.believing import belief_table
-from pipeline.claims import claims_table
+from pipeline.claims import claims_table, tally
 from pipeline.claims import held as held_claims
 from pipeline.departures import departures
 from pipeline.evidence import read_evidence
@@ -21,7 +21,15 @@ from pipeline.page import Contents, Picture, picture
 from pipeline.params import Params
 from pipeline.published import BESIDE, PROTOCOL, beside, protocol, protocol_table, published_table
 from pipeline.registry import build
-from pipeline.showing import shown_cells, shown_detectors, shown_networks, shown_provenance, shown_verdicts
+from pipeline.showing import (
+    shown_cells,
+    shown_controls,
+    shown_detectors,
+    shown_networks,
+    shown_provenance,
+    shown_verdicts,
+    tallied_verdicts,
+)
 from pipeline.similarities import LAYERS, over_seeds
 from pipeline.summary import accuracy_plot, finding, metrics
 from pipeline.tables import TRIAL
@@ -30,6 +38,7 @@ from pipeline.verdicts import comparisons, verdicts
 from pipeline.wide import cell_table, control_table, network_table, wide
 
 _UNFINISHED = ".unfinished"
+_MOST = 600  # rows of verdicts that a page shows; with more it would be too large to open
 
 
 def run(params: Params) -> None:
@@ -82,7 +91,7 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
         **{f"tables/{name}.csv": _csv(rows) for name, rows in tables.items()},
         "plots/accuracy_by_cut.csv": _csv(accuracy_plot(cells)),
         "metrics.json": f"{json.dumps(numbers, indent=2)}\n".encode(),
-        "index.html": page.html(_contents(params, evidence, cells, networks, held, judged, paper, pictures)).encode(),
+        "index.html": page.html(_contents(params, evidence, measured, held, judged, paper, pictures)).encode(),
     }
 
 
@@ -135,20 +144,23 @@ def _protocol(params: Params) -> DataFrame:
 def _contents(
     params: Params,
     evidence: Evidence,
-    cells: DataFrame,
-    networks: DataFrame,
+    measured: dict[str, DataFrame],
     held: DataFrame,
     judged: DataFrame,
     paper: dict[str, DataFrame],
     pictures: list[Picture],
 ) -> Contents:
-    rows = {"cells": cells, "comparisons": held, "verdicts": judged, "networks": networks}
+    cells, networks = measured["cells"], measured["networks"]
+    few = len(judged) <= _MOST
+    rows = {"networks": networks} | ({"cells": cells, "comparisons": held, "verdicts": judged} if few else {})
+    first, *others = finding(cells, evidence.home, judged, params.ranks, params.similarity, params.detectors)
     return Contents(
         study=params.study,
-        finding=finding(cells, evidence.home, judged, params.ranks, params.similarity, params.detectors),
+        finding=[first, *filter(None, [tally(paper["claims"])]), *others],
         pictures=pictures,
-        verdicts=shown_verdicts(cells, held, judged, params),
-        cells=shown_cells(cells, params),
+        verdicts=shown_verdicts(cells, held, judged, params) if few else tallied_verdicts(judged),
+        cells=shown_cells(cells if few else cells.head(0), params),
+        controls=shown_controls(measured["controls"], params),
         networks=shown_networks(networks, evidence.data),
         detectors=shown_detectors(evidence.detectors),
         trials=belief_table(evidence.trials, params.trials),

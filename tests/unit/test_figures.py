@@ -3,6 +3,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,14 @@ from pipeline.figures import FIGURES
 from pipeline.figures.base import Evidence, Figure
 from pipeline.figures.example import CUTS, MODELS, SEEDS, example_evidence
 from pipeline.figures.style import COLOURS, FAINT, INK, LINES, PAPER, colour, rendered, settings
-from pipeline.figures.tables import where
+from pipeline.figures.tables import summarised, where
 from pipeline.registry import build, lookup
 
 OPTIONS: dict[str, dict[str, object]] = {
     "paintings": {"width": 7.0, "images": 6},
     "accuracy_by_cut": {"width": 7.0},
+    "accuracy_by_sender": {"width": 7.0},
+    "layer_grid": {"width": 7.0, "measure": "accuracy"},
     "cka": {"width": 7.5, "index": "linear_cka", "value": "raw"},
     "learning_curves": {"width": 6.0, "scale": "log"},
     "rank_by_cut": {"width": 7.0, "rank": "numerical", "scale": "linear"},
@@ -47,6 +50,11 @@ def of_reference(axes: Axes) -> np.ndarray:
         for line in axes.lines
         if line.get_linestyle() == "--" and np.size(line.get_xdata())
     )
+
+
+def title(axes: Axes) -> str:
+    """Which side it stands on is a setting."""
+    return axes.get_title("left") or axes.get_title()
 
 
 def first_band(axes: Axes) -> np.ndarray:
@@ -142,11 +150,94 @@ def test_an_index_that_was_not_computed_is_refused(evidence: Evidence):
 def test_accuracy_has_a_panel_for_each_receiver_and_objective(evidence: Evidence):
     other = evidence.cells.assign(receiver="bw")
     both = replace(evidence, cells=pandas.concat([evidence.cells, other]))
-    titles = [axes.get_title("left") or axes.get_title() for axes in figure("accuracy_by_cut").draw(both).axes]
+    titles = list(map(title, figure("accuracy_by_cut").draw(both).axes))
 
-    assert titles == [
-        f"into {receiver} by the {how} objective" for receiver in ("digit", "bw") for how in ("task", "direct")
+    assert titles == [f"into {receiver} by {how}" for receiver in ("digit", "bw") for how in ("task", "direct")]
+
+
+def test_many_objectives_have_lines_of_panels_that_can_be_read(evidence: Evidence):
+    many = [where(evidence.cells, objective="task").assign(objective=f"task-penalty-{i}") for i in range(10)]
+    with settings():
+        drawing = figure("accuracy_by_cut").draw(replace(evidence, cells=pandas.concat(many)))
+        drawing.draw_without_rendering()
+        panels = [axes.get_window_extent().width / drawing.dpi for axes in drawing.axes]
+        right = drawing.get_tightbbox().x1
+
+    assert list(map(title, drawing.axes)) == [f"into digit by task-penalty-{i}" for i in range(10)]
+    assert min(panels) > 1
+    assert right <= drawing.get_figwidth()
+
+
+def every_layer_into_every_layer(evidence: Evidence) -> Evidence:
+    """Cells of one cut in both networks are as they were; all others have 0."""
+    crossed = [
+        where(evidence.cells, receiver_cut=target).assign(receiver_cut=target, sender_cut=source)
+        for source, target in product(CUTS, CUTS)
     ]
+    cells = pandas.concat(crossed, ignore_index=True)
+    apart = (cells["sender_cut"] != cells["receiver_cut"]) & (cells["measure"] == "accuracy")
+    return replace(evidence, cells=cells.assign(value=cells["value"].mask(apart, 0.0)))
+
+
+def test_lines_over_cuts_are_of_cells_that_are_cut_alike(evidence: Evidence):
+    crossed = figure("accuracy_by_cut").draw(every_layer_into_every_layer(evidence)).axes[0]
+    level = figure("accuracy_by_cut").draw(evidence).axes[0]
+
+    assert [sorted(np.asarray(line.get_ydata())) for line in crossed.lines] == [
+        sorted(np.asarray(line.get_ydata())) for line in level.lines
+    ]
+
+
+def test_cells_without_a_cut_in_common_are_drawn_all(evidence: Evidence):
+    painted = evidence.cells.assign(receiver_cut="input")
+    axes = figure("accuracy_by_cut").draw(replace(evidence, cells=painted, cuts={m: ["input"] for m in MODELS})).axes[0]
+    marks = [line for line in axes.lines if line.get_linestyle() == "None"]
+
+    assert sum(np.size(line.get_ydata()) for line in marks) == len(MODELS) * len(SEEDS) * len(CUTS)
+
+
+def test_the_grid_shows_each_cell_where_its_names_say(evidence: Evidence):
+    drawing = figure("layer_grid").draw(every_layer_into_every_layer(evidence))
+    task = where(evidence.cells, measure="accuracy", objective="task", sender="bw", receiver_cut="layer2")
+
+    shown = pixels(drawing.axes[0])
+    down, across = (list(MODELS).index("bw") * len(CUTS) + CUTS.index("layer2"), CUTS.index("layer2"))
+    assert shown.shape == (len(MODELS) * len(CUTS), len(CUTS))
+    assert shown[down, across] == pytest.approx(task["value"].mean())
+    assert shown[down, across + 1] == 0
+    assert [title(axes) for axes in drawing.axes[:2]] == ["task", "direct"]
+
+
+def test_the_grid_of_a_measure_without_a_scale_has_that_of_its_numbers(evidence: Evidence):
+    ranks = where(evidence.audits, measure="numerical")
+    means = summarised(ranks, ["sender", "objective", "receiver_cut"], "value", mean="mean")["mean"].tolist()
+    image = figure("layer_grid", measure="numerical").draw(evidence).axes[0].images[0]
+
+    assert image.get_clim() == (min(means), max(means))
+    with pytest.raises(ParamsError, match=r"^figures.layer_grid.measure: error was not measured; choose from"):
+        figure("layer_grid", measure="error").draw(evidence)
+
+
+def test_each_sender_and_control_has_its_cells_on_a_line(evidence: Evidence):
+    own = {"digit": "digit"}
+    axes = figure("accuracy_by_sender").draw(replace(evidence, own=own)).axes[0]
+    marks = [line for line in axes.lines if line.get_linestyle() == "None"]
+    (dotted,) = [line for line in axes.lines if line.get_linestyle() == ":" and np.size(line.get_xdata())]
+    home = where(evidence.networks, model="digit", data="digit", measure="accuracy")["value"].mean()
+
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels == [*(model.replace("_", " ") for model in MODELS), "random", "noise"]
+    assert [round(float(np.mean(np.asarray(line.get_ydata())))) for line in marks] == list(range(7))
+    assert np.asarray(dotted.get_xdata()).tolist() == [home, home]
+
+
+def test_ranks_of_controls_are_drawn_too(evidence: Evidence):
+    noise = where(evidence.audits, sender="bw", measure="numerical").assign(sender="noise")
+    axes = figure("rank_by_cut").draw(replace(evidence, control_audits=noise)).axes[0]
+    (line,) = [line for line in axes.lines if line.get_linestyle() == ":" and np.size(line.get_ydata())]
+    rows = where(noise, objective="task")
+
+    assert line.get_ydata() == pytest.approx([where(rows, receiver_cut=cut)["value"].mean() for cut in CUTS])
 
 
 def test_the_dashed_line_is_the_receivers_own_accuracy_on_the_data_of_the_stitches(evidence: Evidence):

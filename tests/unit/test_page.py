@@ -60,6 +60,7 @@ def contents(**changes: object) -> Contents:
         "pictures": [],
         "verdicts": Table("Verdicts.", ("sender", "verdict"), (("s", "open"),), 2),
         "cells": Table("Cells.", ("sender", "accuracy"), (("</table><b>", "99.00 %"),), 1),
+        "controls": EMPTY,
         "networks": EMPTY,
         "detectors": EMPTY,
         "trials": EMPTY,

@@ -199,6 +199,16 @@ def test_check_finds_a_map_of_calibrated_values_that_there_will_not_be() -> None
     )
 
 
+def test_check_finds_a_map_of_numbers_that_there_will_not_be() -> None:
+    document = changed("audit.errors", False)
+    document["figures"]["layer_grid"] = {"width": 7, "measure": "error"}
+    write(document)
+
+    result = CliRunner().invoke(main, ["check"])
+
+    assert result.output.startswith("error: figures.layer_grid.measure: error is not measured; choose from accuracy, ")
+
+
 def test_check_finds_every_fault_at_once() -> None:
     document = changed("senders", ["won", "tow"])
     document["ranks"]["numerical"]["threshold"] = 2

@@ -169,6 +169,20 @@ def test_a_study_without_trials_has_no_such_section_and_no_table(finished: Path)
     assert not paths.trial("shortcut").exists()
 
 
+def test_a_page_of_too_many_verdicts_counts_them_and_leaves_cells_to_the_tables(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.stages.report._MOST", 3)
+    run(study())
+    text = (finished / "reports/index.html").read_text()
+    rows = json.loads(text.split('id="rows">')[1].split("</script>")[0])
+
+    assert list(rows) == ["networks"]
+    assert "verdicts themselves are in tables/verdicts.csv" in text
+    assert 'id="cells"' not in text
+    assert len((finished / "reports/tables/verdicts.csv").read_text().splitlines()) > 4
+
+
 def test_a_stitched_accuracy_never_stands_alone(reported: Path):
     with (reported / "tables" / "cells.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -144,7 +144,7 @@ def test_a_calibrated_value_is_found_and_counted_beside_the_raw_one():
 
     assert list(cells_of(given)["cka_calibrated"]) == [0.125] * 2
     assert metrics(cells_of(given), ["cka"])["r"]["task"]["cka_calibrated_mean"] == 0.125
-    assert "cka calibrated, 0 being chance, of 0.12 to 0.12 (0.12)" in " ".join(finding_of(given))
+    assert "cka calibrated, 0 being chance, of 0.12" in " ".join(finding_of(given))
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_the_finding_says_how_far_apart_the_networks_of_working_stitches_are():
     _, second, third = finding_of(evidence({"s": 0.95, "r": 0.9}))
 
     assert "whose sender is another model than the receiver: 1." in second
-    assert "0.50 to 0.50 (0.50) times the receiver’s own k rank; cka of 0.25 to 0.25 (0.25)" in second
+    assert "0.50 times the receiver’s own k rank; cka of 0.25 between" in second
     assert "does not show that the two networks use or carry the same information" in third
 
 
