@@ -34,7 +34,8 @@ SENDERS = {
     "colour_only": "Colour-Only",
     "noise": "clustered noise",
 }
-KNEW = {"digit": "knew digits", "bw": "knew digits", "colour_only": "never saw one", "noise": "noise"}
+KNEW = {"digit": "knew digits", "colour_only": "never saw one", "noise": "noise"}
+OTHERS = ["correlated", "colour_only"]  # that all four studies stitch into Digit
 CUTS = ["maxpool", "layer1", "layer2", "layer3", "layer4"]
 DETECTORS = ("mahalanobis", "nearest", "tail_energy")
 
@@ -156,8 +157,7 @@ def empty() -> DataFrame:
     rows = []
     for mode, study in MODES.items():
         found = where(cells(study), receiver="digit")
-        trained = ~series(found, "sender").isin(["digit", "self", "random", "noise"])
-        parts = {"trained on other data": chosen(found, trained)}
+        parts = {"trained on other data": chosen(found, series(found, "sender").isin(OTHERS))}
         parts |= {name: where(found, sender=kind) for name, kind in (("untrained", "random"), ("noise", "noise"))}
         told = {
             name: f"{len(reaching(study, part))} of {len(part)} ({100 * series(part, 'difference').median():+.1f})"
