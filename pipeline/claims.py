@@ -109,7 +109,7 @@ def claims_table(rows: DataFrame) -> Table:
         "rows": ("of so many rows", str),
         "measured": ("measured", page.number),
         "spread": ("in single seeds", str),
-        "wanted": ("to be", str),
+        "wanted": ("to be", page.minus),
         "seeds": ("seeds that bear it out", str),
     }
     caption = (

@@ -120,7 +120,7 @@ def percent(share: float) -> str:
 def points(share: float) -> str:
     """A difference of shares in percentage points, with its sign."""
     rounded = round(100 * share, 2) + 0.0 if not pandas.isna(share) else share  # +0.0: no minus zero
-    return _or_dash(share, f"{rounded:+.2f}".replace("-", "−") if rounded else "0.00")
+    return _or_dash(share, minus(f"{rounded:+.2f}") if rounded else "0.00")
 
 
 def share(value: float) -> str:
@@ -132,11 +132,16 @@ def ratio(value: float) -> str:
 
 
 def number(value: float) -> str:
-    return _or_dash(value, f"{value:.4g}".replace("-", "−"))
+    return _or_dash(value, minus(f"{value:.4g}"))
+
+
+def minus(text: str) -> str:
+    """With the sign for a hyphen."""
+    return text.replace("-", "−")
 
 
 def similarity(value: float) -> str:
-    return _or_dash(value, f"{value:.3f}".replace("-", "−"))
+    return _or_dash(value, minus(f"{value:.3f}"))
 
 
 def duration(seconds: float) -> str:

@@ -230,8 +230,10 @@ class Claim:
 
     @property
     def wanted(self) -> str:
+        if self._outside:
+            return f"below {self.below:g} or above {self.above:g}"
         ends = [f"{name} {end:g}" for name, end in (("above", self.above), ("below", self.below)) if end is not None]
-        return (" or " if self._outside else " and ").join(reversed(ends) if self._outside else ends).replace("-", "−")
+        return " and ".join(ends)
 
     @property
     def _outside(self) -> bool:

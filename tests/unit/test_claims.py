@@ -87,7 +87,7 @@ def test_a_claim_has_an_end() -> None:
         (0.1, None, "above 0.1"),
         (None, 0.2, "below 0.2"),
         (0.1, 0.2, "above 0.1 and below 0.2"),
-        (0.2, -0.2, "below −0.2 or above 0.2"),
+        (0.2, -0.2, "below -0.2 or above 0.2"),
     ],
 )
 def test_the_page_says_where_a_number_should_lie(above: float | None, below: float | None, wanted: str) -> None:
