@@ -28,6 +28,7 @@ RECEIVERS = {
     "receiver by its own statistics": MODES["sender recalibrated"],
     "receiver by batches": MODES["and receiver by batches"],
 }
+FULL = {"by batches": "smith2025-senders-seed-0", "frozen": "batchnorm-full-recalibrated"}
 SENDERS = {
     "digit": "Digit into itself",
     "correlated": "Correlated",
@@ -98,6 +99,17 @@ def itself() -> DataFrame:
             points = 100 * series(each, "difference")
             found[cut][mode] = f"{points.mean():+.1f} ± {points.std():.1f}"
     return DataFrame([{"cut": cut, **told} for cut, told in found.items()])
+
+
+def full() -> DataFrame:
+    """At full size, one seed: points over Digit unstitched, with its BatchNorms by batches and by its own statistics."""
+    rows = [{"cut": cut} for cut in CUTS]
+    for sender in ("digit", "colour_only", "noise"):
+        for mode, study in FULL.items():
+            points = where(cells(study), sender=sender, receiver="digit").set_index("receiver_cut")["difference"]
+            for row in rows:
+                row[f"{SENDERS[sender]}, {mode}"] = f"{100 * points[row['cut']]:+.1f}"
+    return DataFrame(rows)
 
 
 def knowing(study: str) -> DataFrame:
@@ -177,7 +189,7 @@ def svg(figure: Callable[[], Figure]) -> bytes:
         return saved(figure(), "svg")
 
 
-TABLES = (itself, empty, separations)
+TABLES = (itself, full, empty, separations)
 FIGURES = (gains, scores)
 
 if __name__ == "__main__":
