@@ -102,7 +102,7 @@ def itself() -> DataFrame:
 
 
 def full() -> DataFrame:
-    """At full size, one seed: points over Digit unstitched, with its BatchNorms by batches and by its own statistics."""
+    """At full size, one seed: points over Digit unstitched, its BatchNorms by batches and by its own statistics."""
     rows = [{"cut": cut} for cut in CUTS]
     for sender in ("digit", "colour_only", "noise"):
         for mode, study in FULL.items():
