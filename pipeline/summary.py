@@ -107,7 +107,7 @@ def _judged_by(receiver: str, objective: str, rows: DataFrame) -> str:
     said = [f"Of {len(others)} stitches of other models: {_tally(others)}."] if len(others) else []
     said += [f"Where they are uninformative, {told} reaches the receiver’s accuracy as well."] if told else []
     said += [f"Of {len(own)} of its own, a control: {_tally(own)}."] if len(own) else []
-    return " ".join([f"Into {receiver} by the {objective} objective.", *said])
+    return " ".join([f"Into {words(receiver)} by the {words(objective)} objective.", *said])
 
 
 def _tally(rows: DataFrame) -> str:
@@ -120,9 +120,9 @@ _EMPTY = {"noise": "clustered noise", "random": "an untrained sender", "probe": 
 
 def _counts(cells: DataFrame, home: str) -> str:
     data = distinct(cells, "data")[0]
-    there = "the same images" if data == home else f"those of {home}, its own"
+    there = "the same images" if data == home else f"those of {words(home)}, its own"
     text = (
-        f"{_of(cells)} cells classify the test images of {data} at least as well as their receiver does "
+        f"{_of(cells)} cells classify the test images of {words(data)} at least as well as their receiver does "
         f"unstitched on {there}. By objective: {_by(cells, 'objective')}. By sender: {_by(cells, 'sender')}."
     )
     own = chosen(cells, cells["sender"] == cells["receiver"])
@@ -130,7 +130,7 @@ def _counts(cells: DataFrame, home: str) -> str:
 
 
 def _by(cells: DataFrame, key: str) -> str:
-    return ", ".join(f"{name} {_of(rows)}" for (name,), rows in groups(cells, key))
+    return ", ".join(f"{words(name)} {_of(rows)}" for (name,), rows in groups(cells, key))
 
 
 def _of(cells: DataFrame) -> str:
@@ -143,12 +143,12 @@ def _besides(good: DataFrame, ranks: Iterable[str], indices: Iterable[str], dete
     if others.empty:
         return
     said = [
-        f"{_range(series(others, rank) / series(others, f'receiver_{rank}'))} times the receiver’s own {rank} rank"
+        f"{_range(series(others, rank) / series(others, f'receiver_{rank}'))} times the receiver’s own {words(rank)} rank"
         for rank in ranks
     ]
-    said += [f"{index} of {_range(series(others, index))} between the two layers" for index in indices]
+    said += [f"{words(index)} of {_range(series(others, index))} between the two layers" for index in indices]
     said += [
-        f"{index} calibrated, 0 being chance, of {_range(series(others, calibrated(index)))}"
+        f"{words(index)} calibrated, 0 being chance, of {_range(series(others, calibrated(index)))}"
         for index in indices
         if defined(others, calibrated(index))
     ]
