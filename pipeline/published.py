@@ -155,5 +155,5 @@ def protocol_table(rows: DataFrame) -> Table:
         "here": ("here", str),
         "source": ("source", str),
     }
-    caption = "Settings that are not the paper’s. Besides, this study is of the size that is said at the top of this page."
+    caption = "Settings that are not the paper’s. Besides, this study is of the size told at the top of this page."
     return page.table(caption, rows, columns, keys=5)
