@@ -142,10 +142,8 @@ def _besides(good: DataFrame, ranks: Iterable[str], indices: Iterable[str], dete
     others = chosen(good, good["sender"] != good["receiver"])
     if others.empty:
         return
-    said = [
-        f"{_range(series(others, rank) / series(others, f'receiver_{rank}'))} times the receiver’s own {words(rank)} rank"
-        for rank in ranks
-    ]
+    ratios = {rank: series(others, rank) / series(others, f"receiver_{rank}") for rank in ranks}
+    said = [f"{_range(ratio)} times the receiver’s own {words(rank)} rank" for rank, ratio in ratios.items()]
     said += [f"{words(index)} of {_range(series(others, index))} between the two layers" for index in indices]
     said += [
         f"{words(index)} calibrated, 0 being chance, of {_range(series(others, calibrated(index)))}"
