@@ -10,7 +10,7 @@ import numpy as np
 import pandas
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
 from pipeline.figures.style import COLOURS, FAINT, INK, MARKERS, saved, settings, words
 from pipeline.figures.tables import chosen, groups, series, summarised, where
@@ -29,6 +29,7 @@ RECEIVERS = {
     "receiver by batches": MODES["and receiver by batches"],
 }
 FULL = {"by batches": "smith2025-senders-seed-0", "frozen": "batchnorm-full-recalibrated"}
+FEWER = {"stitched, frozen": "batchnorm-wide-recalibrated", "stitched, by batches": "batchnorm-wide-receiver"}
 SENDERS = {
     "digit": "Digit into itself",
     "correlated": "Correlated",
@@ -96,8 +97,7 @@ def itself() -> DataFrame:
     found: dict[str, dict[str, str]] = {cut: {} for cut in CUTS}
     for mode, study in MODES.items():
         for (cut,), each in groups(where(cells(study), sender="digit", receiver="digit"), "receiver_cut"):
-            points = 100 * series(each, "difference")
-            found[cut][mode] = f"{points.mean():+.1f} ± {points.std():.1f}"
+            found[cut][mode] = spread(series(each, "difference"))
     return DataFrame([{"cut": cut, **told} for cut, told in found.items()])
 
 
@@ -110,6 +110,26 @@ def full() -> DataFrame:
             for row in rows:
                 row[f"{SENDERS[sender]}, {mode}"] = f"{100 * points[row['cut']]:+.1f}"
     return DataFrame(rows)
+
+
+def fewer() -> DataFrame:
+    """Of the paper's network on fewer images: points over Digit unstitched, of recalibration alone and of stitches."""
+    rows = []
+    for cut in ("layer2", "layer3"):
+        row = {"cut": cut}
+        for mode, study in FEWER.items():
+            found = where(cells(study), sender="digit", receiver="digit", receiver_cut=cut)
+            row.setdefault(
+                "recalibrated, no stitch", spread(series(found, "recalibrated") - series(found, "unstitched"))
+            )
+            row[mode] = spread(series(found, "difference"))
+        rows.append(row)
+    return DataFrame(rows)
+
+
+def spread(differences: Series) -> str:
+    """Points, mean and deviation over seeds."""
+    return f"{100 * differences.mean():+.1f} ± {100 * differences.std():.1f}"
 
 
 def knowing(study: str) -> DataFrame:
@@ -189,7 +209,7 @@ def svg(figure: Callable[[], Figure]) -> bytes:
         return saved(figure(), "svg")
 
 
-TABLES = (itself, full, empty, separations)
+TABLES = (itself, full, fewer, empty, separations)
 FIGURES = (gains, scores)
 
 if __name__ == "__main__":
