@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from pandas import DataFrame, Series
 
 from pipeline.figures.style import COLOURS, FAINT, INK, MARKERS, saved, settings, words
-from pipeline.figures.tables import chosen, groups, series, summarised, where
+from pipeline.figures.tables import chosen, distinct, groups, series, summarised, where
 from pipeline.loading import load_params
 from pipeline.wide import KEYS, wide
 
@@ -30,6 +30,8 @@ RECEIVERS = {
 }
 FULL = {"by batches": "smith2025-senders-seed-0", "frozen": "batchnorm-full-recalibrated"}
 FEWER = {"stitched, frozen": "batchnorm-wide-recalibrated", "stitched, by batches": "batchnorm-wide-receiver"}
+ALIKE = {"ViT-Ti": "balogh2025-vit-laptop", "ResNet-18": "balogh2025-resnet-laptop"}  # networks that differ by chance
+WAYS = {"task": "for the task", "direct": "directly"}
 SENDERS = {
     "digit": "Digit into itself",
     "correlated": "Correlated",
@@ -56,7 +58,8 @@ def cells(study: str) -> DataFrame:
         known = own.groupby(["receiver", "seed"])[column].first()
         found[column] = [known[place] for place in zip(found["receiver"], found["seed"], strict=True)]
     found["difference"] = series(found, "accuracy") - series(found, "unstitched")
-    return found.sort_values("receiver_cut", key=lambda cuts: cuts.map(CUTS.index), kind="stable")
+    order = distinct(own, "receiver_cut")
+    return found.sort_values("receiver_cut", key=lambda cuts: cuts.map(order.index), kind="stable")
 
 
 def reaching(study: str, rows: DataFrame) -> DataFrame:
@@ -116,14 +119,14 @@ def fewer() -> DataFrame:
     """Of the paper's network on fewer images: points over Digit unstitched, of recalibration alone and of stitches."""
     rows = []
     for cut in ("layer2", "layer3"):
-        row = {"cut": cut}
-        for mode, study in FEWER.items():
-            found = where(cells(study), sender="digit", receiver="digit", receiver_cut=cut)
-            row.setdefault(
-                "recalibrated, no stitch", spread(series(found, "recalibrated") - series(found, "unstitched"))
-            )
-            row[mode] = spread(series(found, "difference"))
-        rows.append(row)
+        parts = {
+            mode: where(cells(study), sender="digit", receiver="digit", receiver_cut=cut)
+            for mode, study in FEWER.items()
+        }
+        alone = parts["stitched, frozen"]
+        gained = {"recalibrated, no stitch": series(alone, "recalibrated") - series(alone, "unstitched")}
+        gained |= {mode: series(part, "difference") for mode, part in parts.items()}
+        rows.append({"cut": cut, **{told: spread(points) for told, points in gained.items()}})
     return DataFrame(rows)
 
 
@@ -199,6 +202,22 @@ def empty() -> DataFrame:
     return DataFrame(rows)
 
 
+def directly() -> DataFrame:
+    """Layers of networks that differ by chance into the same layer: points over the receiver, and mean AUROCs."""
+    rows = []
+    for network, study in ALIKE.items():
+        level = chosen(cells(study), cells(study)["sender_cut"] == cells(study)["receiver_cut"])
+        itself = series(level, "sender") == series(level, "receiver")
+        untrained = series(level, "sender") == "random"
+        for way, told in WAYS.items():
+            for sender, mask in (("another", ~itself & ~untrained), ("itself", itself), ("untrained", untrained)):
+                part = where(chosen(level, mask), objective=way)
+                foreign = {name: f"{series(part, f'auroc_{name}').mean():.2f}" for name in ("mahalanobis", "energy")}
+                points = f"{100 * series(part, 'difference').mean():+.1f}"
+                rows.append({"network": network, "stitched": told, "sender": sender, "points": points, **foreign})
+    return DataFrame(rows)
+
+
 def markdown(rows: DataFrame) -> str:
     lines = [list(rows.columns), ["---" for _ in rows.columns], *rows.astype(str).to_numpy().tolist()]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
@@ -209,7 +228,7 @@ def svg(figure: Callable[[], Figure]) -> bytes:
         return saved(figure(), "svg")
 
 
-TABLES = (itself, full, fewer, empty, separations)
+TABLES = (itself, full, fewer, empty, separations, directly)
 FIGURES = (gains, scores)
 
 if __name__ == "__main__":
