@@ -109,9 +109,10 @@ def full() -> DataFrame:
     rows = [{"cut": cut} for cut in CUTS]
     for sender in ("digit", "colour_only", "noise"):
         for mode, study in FULL.items():
-            points = where(cells(study), sender=sender, receiver="digit").set_index("receiver_cut")["difference"]
+            found = where(cells(study), sender=sender, receiver="digit")
+            gained = dict(zip(series(found, "receiver_cut"), series(found, "difference"), strict=True))
             for row in rows:
-                row[f"{SENDERS[sender]}, {mode}"] = f"{100 * points[row['cut']]:+.1f}"
+                row[f"{SENDERS[sender]}, {mode}"] = points(gained[row["cut"]])
     return DataFrame(rows)
 
 
@@ -126,13 +127,17 @@ def fewer() -> DataFrame:
         alone = parts["stitched, frozen"]
         gained = {"recalibrated, no stitch": series(alone, "recalibrated") - series(alone, "unstitched")}
         gained |= {mode: series(part, "difference") for mode, part in parts.items()}
-        rows.append({"cut": cut, **{told: spread(points) for told, points in gained.items()}})
+        rows.append({"cut": cut, **{told: spread(each) for told, each in gained.items()}})
     return DataFrame(rows)
+
+
+def points(difference: float) -> str:
+    return f"{100 * difference:+.1f}"
 
 
 def spread(differences: Series) -> str:
     """Points, mean and deviation over seeds."""
-    return f"{100 * differences.mean():+.1f} ± {100 * differences.std():.1f}"
+    return f"{points(differences.mean())} ± {100 * differences.std():.1f}"
 
 
 def knowing(study: str) -> DataFrame:
@@ -195,7 +200,7 @@ def empty() -> DataFrame:
         parts = {"trained on other data": chosen(found, series(found, "sender").isin(OTHERS))}
         parts |= {name: where(found, sender=kind) for name, kind in (("untrained", "random"), ("noise", "noise"))}
         told = {
-            name: f"{len(reaching(study, part))} of {len(part)} ({100 * series(part, 'difference').median():+.1f})"
+            name: f"{len(reaching(study, part))} of {len(part)} ({points(series(part, 'difference').median())})"
             for name, part in parts.items()
         }
         rows.append({"BatchNorms": mode, **told})
@@ -206,15 +211,18 @@ def directly() -> DataFrame:
     """Layers of networks that differ by chance into the same layer: points over the receiver, and mean AUROCs."""
     rows = []
     for network, study in ALIKE.items():
-        level = chosen(cells(study), cells(study)["sender_cut"] == cells(study)["receiver_cut"])
-        itself = series(level, "sender") == series(level, "receiver")
+        found = cells(study)
+        level = chosen(found, series(found, "sender_cut") == series(found, "receiver_cut"))
         untrained = series(level, "sender") == "random"
-        for way, told in WAYS.items():
-            for sender, mask in (("another", ~itself & ~untrained), ("itself", itself), ("untrained", untrained)):
-                part = where(chosen(level, mask), objective=way)
-                foreign = {name: f"{series(part, f'auroc_{name}').mean():.2f}" for name in ("mahalanobis", "energy")}
-                points = f"{100 * series(part, 'difference').mean():+.1f}"
-                rows.append({"network": network, "stitched": told, "sender": sender, "points": points, **foreign})
+        own = series(level, "sender") == series(level, "receiver")
+        senders = {"another": ~own & ~untrained, "itself": own, "untrained": untrained}
+        for (objective, told), (sender, mask) in product(WAYS.items(), senders.items()):
+            part = where(chosen(level, mask), objective=objective)
+            row = {"network": network, "stitched": told, "sender": sender}
+            row["points"] = points(series(part, "difference").mean())
+            rows.append(
+                row | {name: f"{series(part, f'auroc_{name}').mean():.2f}" for name in ("mahalanobis", "energy")}
+            )
     return DataFrame(rows)
 
 
