@@ -96,5 +96,5 @@ def groups(tasks: Sequence[Cell]) -> list[list[Cell]]:
     found: dict[tuple[str, ...], list[Cell]] = {}
     for cell in tasks:
         alone = () if cell.built_objective().closed else (cell.receiver_cut,)
-        found.setdefault((cell.sender_cut, cell.objective, *alone), []).append(cell)
+        found.setdefault((cell.sender, cell.sender_cut, cell.objective, *alone), []).append(cell)
     return list(found.values())

@@ -101,10 +101,10 @@ def _own(module: fx.GraphModule) -> fx.GraphModule:
 
 def make(group: Sequence[Cell]) -> None:
     """Makes those cells of the group that are not made; what one of them factors serves the others."""
-    waiting = [cell for cell in group if not done([cell])]
-    shared = Pairings(waiting)
-    for cell in waiting:
-        _make(cell, shared)
+    shared = Pairings(group)  # all of it: what is summed together moves the last digits of the sums
+    for cell in group:
+        if not done([cell]):
+            _make(cell, shared)
 
 
 def done(group: Sequence[Cell]) -> bool:

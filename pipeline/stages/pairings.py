@@ -14,15 +14,16 @@ from pipeline.stitches.base import Joining
 
 
 class Pairings:
-    """Moments of a sender's cut with the receiver's cuts: all that share an arrangement in one pass."""
+    """Moments of one sender's cut with the receiver's cuts: all that share an arrangement in one pass."""
 
     def __init__(self, group: Sequence[Cell]) -> None:
+        assert len({(cell.sender, cell.sender_cut) for cell in group}) == 1
         self._group = group
-        self._found: dict[tuple[str, str, int | None], dict[str, Moments]] = {}
+        self._found: dict[tuple[str, int | None], dict[str, Moments]] = {}
         self._targets: dict[tuple[str, int | None], Source] = {}
 
     def moments(self, cell: Cell, stitch: Joining, samples: int | None) -> Moments:
-        key = cell.sender_cut, stitch.arranging, samples
+        key = stitch.arranging, samples
         if key not in self._found:
             cuts = [c.receiver_cut for c in self._group if self._arranging[c.receiver_cut] == stitch.arranging]
             source = _sampled(cell, cell.source().rows("train", cell.sender_cut), samples)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas
@@ -21,6 +22,7 @@ from pipeline.arrays import Held
 from pipeline.errors import DataError, ParamsError, ResourceError, StoreError
 from pipeline.figures.tables import where
 from pipeline.loading import typed_params
+from pipeline.moments import Moments, by_place
 from pipeline.networks import accuracy, answers, read_network
 from pipeline.norms import statistics
 from pipeline.params import Params
@@ -46,6 +48,7 @@ from pipeline.stages import (
     trial,
 )  # fmt: skip
 from pipeline.stages import cells as stage_cells
+from pipeline.stages.cells import Cell
 from pipeline.stages.judging import Judged, bars
 from pipeline.stages.passing import Passed, through
 from pipeline.store import Store, open_store
@@ -479,6 +482,62 @@ def test_controls_are_stitched_as_any_sender_is() -> None:
     paired = rows["sender"] != "noise"
     assert len(audits) == (4 * len(params.ranks) + 5 * len(params.detectors)) * len(rows) + len(rows[paired])
     assert not list(paths.SCRATCH.glob("untrained/*"))  # generated, not stored
+
+
+@pytest.mark.usefixtures("finished")
+def test_each_control_is_solved_on_its_own_activations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Least squares leaves no more than the mean does, on what it is fitted to."""
+    made = list[tuple[str, float]]()
+    original = making._make
+
+    def kept(cell: Cell, shared: pairings.Pairings) -> None:
+        original(cell, shared)
+        if cell.objective == "direct":
+            made.append((cell.sender, unexplained(cell)))
+
+    monkeypatch.setattr(making, "_make", kept)
+    control.run(study(stitch__lr=0.03, seed=1), "two", 0)
+
+    assert {sender for sender, _ in made} == {"self", "random"}
+    assert all(left == pytest.approx(0, abs=1e-9) for sender, left in made if sender == "self")
+    assert all(0.01 < left < 1 for sender, left in made if sender == "random")
+
+
+def unexplained(cell: Cell) -> float:
+    """The share of the receiver's variance, around each feature's mean, that a stitch leaves on its training rows."""
+    parts = making.assembled(cell, CPU)
+    parts.load(cell, read(cell.folder / cell.file))
+    source, target = cell.source().rows("train", cell.sender_cut), cell.target().rows("train", cell.receiver_cut)
+    wanted = by_place(target.read(0, target.shape[0]))
+    given = torch.from_numpy(source.read(0, source.shape[0]).copy())
+    apart = by_place(parts.stitch(given).detach().numpy()) - wanted
+    return float(np.square(apart).sum() / np.square(wanted - wanted.mean((0, 1))).sum())
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_group_cut_short_goes_on_with_the_sums_of_a_whole_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks hold fewer rows the more cuts are read together, and so sums round by the number of cuts."""
+    sums = list[list[bytes]]()
+    original = pairings.moments
+
+    def kept(*arguments: Any) -> list[Moments]:
+        found = original(*arguments)
+        sums.append([each.cross.tobytes() for each in found])
+        return found
+
+    monkeypatch.setattr(pairings, "moments", kept)
+    objectives = {"direct": {**TINY_DIRECT, "cutoff": 2e-6}}
+    params = study(stitch__pairs="all", stitches__conv1x1__places="bilinear", objectives=objectives)
+    group = grid.groups(grid.cells(params, "one", "two", 0))[0]
+    making.make(group)
+    for cell in group[1:]:
+        (cell.folder / "scores.json").unlink()
+
+    making.make(group)
+
+    whole, resumed = sums[: len(sums) // 2], sums[len(sums) // 2 :]
+    assert [len(each) for each in whole] == [2, 1]
+    assert resumed == whole
 
 
 @pytest.mark.usefixtures("finished")
