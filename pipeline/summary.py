@@ -6,7 +6,7 @@ from typing import cast
 from pandas import DataFrame, Series
 
 from pipeline.figures.style import words
-from pipeline.figures.tables import chosen, distinct, groups, series, summarised, where
+from pipeline.figures.tables import alike, chosen, distinct, groups, series, summarised, where
 from pipeline.similarities import calibrated, defined, spread
 from pipeline.verdicts import MEANINGS, PAIR, UNINFORMATIVE, baselines, called
 
@@ -36,6 +36,7 @@ def metrics(cells: DataFrame, indices: Iterable[str]) -> dict[str, dict[str, dic
 
 def accuracy_plot(cells: DataFrame) -> DataFrame:
     """Means over seeds, for `dvc plots`: receiver objective sender cut accuracy unstitched."""
+    cells = alike(cells)
     keys = ["receiver", "objective", "sender", "receiver_cut"]
     means = summarised(cells, keys, "accuracy", accuracy="mean")
     means["unstitched"] = summarised(cells, keys, "unstitched", unstitched="mean")["unstitched"]

@@ -11,7 +11,7 @@ from pandas import DataFrame
 
 from pipeline.figures.base import Evidence
 from pipeline.figures.style import FAINT, INK, colour, marker, words
-from pipeline.figures.tables import chosen, distinct, series, summarised, where
+from pipeline.figures.tables import distinct, summarised, where
 from pipeline.naming import kind_of
 
 _DODGE = 0.3  # of the distance between two cuts; all senders together
@@ -43,13 +43,6 @@ def cut_panels(rows: DataFrame, evidence: Evidence, width: float) -> tuple[Drawi
                 yield axes, where(rows, receiver=receiver, objective=objective)
 
     return drawing, panels()
-
-
-def alike(rows: DataFrame) -> DataFrame:
-    """Where a sender is cut at what the receiver is cut at and elsewhere too, only the rows of one cut in both."""
-    same = series(rows, "sender_cut") == series(rows, "receiver_cut")
-    keys = [series(rows, key) for key in ("sender", "receiver", "receiver_cut")]
-    return chosen(rows, same | ~same.groupby(keys).transform("any"))
 
 
 def cuts_of(rows: DataFrame, cuts: Sequence[str]) -> list[str]:

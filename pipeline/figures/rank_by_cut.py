@@ -7,9 +7,9 @@ from matplotlib.figure import Figure as Drawing
 from pandas import DataFrame
 
 from pipeline.figures.base import Evidence, Figure, check_width, measured
-from pipeline.figures.panels import add_key, alike, cut_panels, cuts_of, draw_controls, draw_reference, draw_senders
+from pipeline.figures.panels import add_key, cut_panels, cuts_of, draw_controls, draw_reference, draw_senders
 from pipeline.figures.style import scale_values, words
-from pipeline.figures.tables import distinct, summarised, where
+from pipeline.figures.tables import alike, distinct, summarised, where
 
 
 @final

@@ -11,9 +11,9 @@ from pandas import DataFrame
 
 from pipeline.errors import ParamsError, choices
 from pipeline.figures.base import Evidence, Figure, check_width
-from pipeline.figures.panels import alike, cuts_of
+from pipeline.figures.panels import cuts_of
 from pipeline.figures.style import FAINT, colour, words
-from pipeline.figures.tables import distinct, groups, series, where
+from pipeline.figures.tables import alike, distinct, groups, series, where
 from pipeline.naming import kind_of
 
 _HEIGHT = 1.5  # inches of a row of panels

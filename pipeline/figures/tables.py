@@ -36,3 +36,10 @@ def summarised(table: DataFrame, keys: list[str], column: str, **how: str) -> Da
     """One row a combination of `keys`; `how` names the new columns and the pandas methods that give them."""
     values = cast(Any, table.groupby(keys, sort=False)[column])
     return DataFrame({name: getattr(values, method)() for name, method in how.items()}).reset_index()
+
+
+def alike(rows: DataFrame) -> DataFrame:
+    """Where a sender is cut at what the receiver is cut at and elsewhere too, only the rows of one cut in both."""
+    same = series(rows, "sender_cut") == series(rows, "receiver_cut")
+    keys = [series(rows, key) for key in ("sender", "receiver", "receiver_cut")]
+    return chosen(rows, same | ~same.groupby(keys).transform("any"))

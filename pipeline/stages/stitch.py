@@ -46,12 +46,12 @@ def rows(tasks: Sequence[Cell], controls: dict[str, Options]) -> Iterator[dict[s
     """A row for every measure of every cell, with what its sender's activations can do by themselves."""
     baselines = {name: build(f"controls.{name}", CONTROLS, name, options) for name, options in controls.items()}
     asked = {name: baseline for name, baseline in baselines.items() if isinstance(baseline, Baseline)}
-    found: dict[str, dict[str, float]] = {}
+    found: dict[tuple[str, str], dict[str, float]] = {}
     for task in progress(tasks, len(tasks), "baselines", "cells"):
-        cut = task.sender_cut
-        if cut not in found:
-            found[cut] = {name: _accuracy(task, name, baseline) for name, baseline in asked.items()}
-        for measure, value in {**task.scores(), **found[cut]}.items():
+        source = task.sender, task.sender_cut
+        if source not in found:
+            found[source] = {name: _accuracy(task, name, baseline) for name, baseline in asked.items()}
+        for measure, value in {**task.scores(), **found[source]}.items():
             yield {**dict(zip(KEYS, task.names(), strict=True)), "measure": measure, "value": value}
 
 

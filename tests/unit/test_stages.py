@@ -515,6 +515,17 @@ def unexplained(cell: Cell) -> float:
 
 
 @pytest.mark.usefixtures("finished")
+def test_each_control_has_a_probe_of_its_own() -> None:
+    """Noise this wide is told apart by nothing linear; the receiver's own activations are."""
+    params = study(controls__noise__radius=2.0, stitch__lr=0.02, seed=1)
+    control.run(params, "two", 0)
+
+    probes = pandas.read_csv(paths.controls("two", 0) / "cells.csv").query("measure == 'probe'")
+    told = {name: where(probes, sender=name)["value"].to_numpy().mean() for name in ("self", "noise")}
+    assert told["self"] > 0.9 > 0.6 > told["noise"]
+
+
+@pytest.mark.usefixtures("finished")
 def test_a_group_cut_short_goes_on_with_the_sums_of_a_whole_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks hold fewer rows the more cuts are read together, and so sums round by the number of cuts."""
     sums = list[list[bytes]]()

@@ -260,6 +260,14 @@ def test_the_plot_has_a_mean_for_each_sender_cut_and_objective():
     assert row["unstitched"] == pytest.approx(0.978)
 
 
+def test_the_plot_is_of_cells_that_are_cut_alike():
+    """Where every layer goes into every other, the mean over a sender's layers is of no layer."""
+    cells = cells_of(example_evidence())
+    elsewhere = cells.assign(sender_cut="elsewhere", accuracy=0.0)
+
+    assert accuracy_plot(pandas.concat([cells, elsewhere])).equals(accuracy_plot(cells))
+
+
 def test_a_cell_of_some_classes_stands_beside_its_receiver_on_those():
     given = evidence({"s": 0.95})
     more = where(given.networks, measure="accuracy").assign(measure="accuracy_of_3", value=0.7)
