@@ -23,7 +23,7 @@ from pipeline.progress import progress
 from pipeline.randomness import seed_for
 from pipeline.registry import build, module_of
 from pipeline.stages import audit
-from pipeline.stages.cells import Cell, csv, kept, own_activations
+from pipeline.stages.cells import Cell, csv, function_of, kept, own_activations
 from pipeline.stages.extract import inputs, store
 from pipeline.stages.gathering import gathering
 from pipeline.stages.grid import groups, known, origin, planned
@@ -92,7 +92,7 @@ def cells(params: Params, name: str, receiver: str, seed: int) -> list[ControlCe
     pairs = [(cut, cut) for cut in taken.cuts]
     drafts = planned(params, name, receiver, seed, pairs, dict.fromkeys(possible, ""))
     found = [ControlCell(**facts, **more) for facts in drafts]
-    digests = [found[0].held_source().digest, taken.digest] if found else []
+    digests = [found[0].held_source().digest, taken.digest, function_of(receiver)] if found else []
     module = module_of(CONTROLS, name)
     return [replace(known(cell), origin=origin(digests, cell.map, cell.objective, __name__, module)) for cell in found]
 

@@ -10,7 +10,7 @@ from pipeline.imports import closure, code_digest
 from pipeline.objectives import OBJECTIVES
 from pipeline.params import Params
 from pipeline.registry import module_of
-from pipeline.stages.cells import Cell, kept, opened, painter
+from pipeline.stages.cells import Cell, function_of, kept, opened, painter
 from pipeline.stages.joints import problem
 from pipeline.stitches import STITCHES
 from pipeline.store import Store
@@ -23,7 +23,8 @@ def cells(params: Params, sender: str, receiver: str, seed: int) -> list[Cell]:
     options = params.stitch
     given = opened(sender, seed, options.data, kept(options.sender_bn))
     taken = opened(receiver, seed, options.towards, kept(options.receiver_bn))
-    origins = {name: origin([given.digest, taken.digest], options.map, name) for name in params.objectives}
+    digests = [given.digest, taken.digest, function_of(receiver)]
+    origins = {name: origin(digests, options.map, name) for name in params.objectives}
     pairs = matched(given, taken, options.pairs)
     return [known(Cell(**facts)) for facts in planned(params, sender, receiver, seed, pairs, origins)]
 
@@ -66,7 +67,7 @@ def known(cell: AnyCell) -> AnyCell:
 
 
 def origin(digests: Sequence[str], kind: str, objective: str, *more: str) -> str:
-    """Digest of what is stitched (and so of the weights) and of the code that a cell's numbers come from."""
+    """Digest of what is stitched (so of the weights), of what to, and of the code of a cell's numbers."""
     modules = [
         "pipeline.stages.making",
         module_of(STITCHES, kind),

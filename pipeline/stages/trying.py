@@ -24,6 +24,7 @@ from pipeline.registry import build, module_of
 from pipeline.similarity import INDICES
 from pipeline.similarity.base import Index
 from pipeline.stages import truncating
+from pipeline.stages.cells import function_of
 from pipeline.stages.compare import refuse_strangers
 from pipeline.stages.designing import design
 from pipeline.store import Store, open_store
@@ -140,7 +141,8 @@ class Bench:
             device = choose(self.params.machine.device)
             return truncating.accuracies(self.stores[layer[:2]], layer.cut, truncation, device)
 
-        return self._kept(layer, ["network", truncation.wanted], "pipeline.stages.truncating", make)
+        what = ["network", function_of(layer.model), truncation.wanted]
+        return self._kept(layer, what, "pipeline.stages.truncating", make)
 
     def _values(self, layer: Layer, truncation: Truncation, name: str) -> np.ndarray:
         """Every truncation of the layer against every other, as the index has it."""

@@ -2,6 +2,7 @@
 
 import copy
 import io
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -482,6 +483,18 @@ def test_controls_are_stitched_as_any_sender_is() -> None:
     paired = rows["sender"] != "noise"
     assert len(audits) == (4 * len(params.ranks) + 5 * len(params.detectors)) * len(rows) + len(rows[paired])
     assert not list(paths.SCRATCH.glob("untrained/*"))  # generated, not stored
+
+
+@pytest.mark.usefixtures("finished")
+def test_cells_are_made_anew_where_the_receiver_does_something_else_behind_its_last_cut() -> None:
+    """Weights that nobody trained stay as they are when the code changes, and so do activations before the change."""
+    before = [*grid.cells(study(), "one", "two", 0), *control.cells(study(), "self", "two", 0)]
+    changed = json.loads(paths.plan("two").read_text()) | {"code": "of another day"}
+    paths.plan("two").write_text(json.dumps(changed))
+
+    after = [*grid.cells(study(), "one", "two", 0), *control.cells(study(), "self", "two", 0)]
+
+    assert not {cell.key for cell in before} & {cell.key for cell in after}
 
 
 @pytest.mark.usefixtures("finished")
