@@ -134,10 +134,10 @@ def test_what_the_task_teaches_is_far_from_what_is_expected_as_hernandez_et_al_f
 
     def change(document: Document) -> None:
         limit(document, 3000, 1000)
-        document["recipes"]["hernandez2022"]["lr"] = 0.05  # of so few images, the paper's rate teaches next to nothing
+        document["recipes"]["hernandez2022"]["lr"] = 0.05  # of so few images, the study's own teaches next to nothing
         document["models"] = {"r1111": document["models"]["r1111"]}
         document["senders"] = document["receivers"] = ["r1111"]
-        document["extract"]["cuts"] = ["layer1", "layer4"]
+        document["extract"]["cuts"] = ["layer1", "layer4"]  # two alone, so far apart that a direction can show
         document["controls"], document["claims"] = {}, []
         document["detectors"] = {"mahalanobis": document["detectors"]["mahalanobis"]}
 
@@ -150,7 +150,7 @@ def test_what_the_task_teaches_is_far_from_what_is_expected_as_hernandez_et_al_f
     later, earlier = (
         column(where(cells, objective="task", sender_lies=lies), "accuracy") for lies in ("later", "earlier")
     )
-    assert later > earlier
+    assert later > earlier + 0.05
     assert column(itself, "accuracy") == pytest.approx(column(itself, "unstitched"), abs=0.02)
 
 

@@ -485,6 +485,9 @@ def test_controls_are_stitched_as_any_sender_is() -> None:
     assert not list(paths.SCRATCH.glob("untrained/*"))  # generated, not stored
 
 
+UNMADE = 1  # a seed that the finished study has not, so that no cell of it is kept
+
+
 @pytest.mark.usefixtures("finished")
 def test_cells_are_made_anew_where_the_receiver_does_something_else_behind_its_last_cut() -> None:
     """Weights that nobody trained stay as they are when the code changes, and so do activations before the change."""
@@ -509,7 +512,7 @@ def test_each_control_is_solved_on_its_own_activations(monkeypatch: pytest.Monke
             made.append((cell.sender, unexplained(cell)))
 
     monkeypatch.setattr(making, "_make", kept)
-    control.run(study(stitch__lr=0.03, seed=1), "two", 0)
+    control.run(study(seed=UNMADE), "two", 0)
 
     assert {sender for sender, _ in made} == {"self", "random"}
     assert all(left == pytest.approx(0, abs=1e-9) for sender, left in made if sender == "self")
@@ -530,7 +533,7 @@ def unexplained(cell: Cell) -> float:
 @pytest.mark.usefixtures("finished")
 def test_each_control_has_a_probe_of_its_own() -> None:
     """Noise this wide is told apart by nothing linear; the receiver's own activations are."""
-    params = study(controls__noise__radius=2.0, stitch__lr=0.02, seed=1)
+    params = study(controls__noise__radius=2.0, seed=UNMADE)
     control.run(params, "two", 0)
 
     probes = pandas.read_csv(paths.controls("two", 0) / "cells.csv").query("measure == 'probe'")
@@ -550,8 +553,8 @@ def test_a_group_cut_short_goes_on_with_the_sums_of_a_whole_one(monkeypatch: pyt
         return found
 
     monkeypatch.setattr(pairings, "moments", kept)
-    objectives = {"direct": {**TINY_DIRECT, "cutoff": 2e-6}}
-    params = study(stitch__pairs="all", stitches__conv1x1__places="bilinear", objectives=objectives)
+    given = {"stitch__pairs": "all", "stitches__conv1x1__places": "bilinear", "objectives": {"direct": TINY_DIRECT}}
+    params = study(**given, seed=UNMADE)
     group = grid.groups(grid.cells(params, "one", "two", 0))[0]
     making.make(group)
     for cell in group[1:]:
@@ -560,7 +563,7 @@ def test_a_group_cut_short_goes_on_with_the_sums_of_a_whole_one(monkeypatch: pyt
     making.make(group)
 
     whole, resumed = sums[: len(sums) // 2], sums[len(sums) // 2 :]
-    assert [len(each) for each in whole] == [2, 1]
+    assert [len(each) for each in whole] == [2, 1]  # two of the cuts have the sender's places
     assert resumed == whole
 
 

@@ -1,6 +1,7 @@
 """The stage `trial` on the tiny study, whose two models differ in their name alone; and what `check` says before it."""
 
 import copy
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,22 @@ def test_what_is_dear_is_made_once_and_a_new_index_costs_its_own_alone(monkeypat
     assert set(before) == {f"{name}.csv" for name in TRIALS}
     assert set(table("sensitivity")["index"]) == {"linear_cka", "procrustes", "accuracy_direct"}
     assert answer("layer_identification", "procrustes", "within", "all", "value") == 1
+
+
+@pytest.mark.usefixtures("finished")
+def test_networks_are_seen_through_again_where_their_code_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial.run(tried())
+    seen = list[str]()
+    original = truncating.accuracies
+    monkeypatch.setattr(
+        truncating, "accuracies", lambda store, *more: seen.append(store.identity.model) or original(store, *more)
+    )
+    changed = json.loads(paths.plan("two").read_text()) | {"code": "of another day"}
+    paths.plan("two").write_text(json.dumps(changed))
+
+    trial.run(tried())
+
+    assert set(seen) == {"two"}
 
 
 @pytest.mark.usefixtures("finished")
