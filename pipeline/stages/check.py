@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
+from io import StringIO
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -148,19 +150,20 @@ def _files(params: Params) -> Iterator[PipelineError]:
 
 
 def _networks(params: Params) -> Iterator[PipelineError]:
-    """Each different architecture once on each shape it meets: does it build, trace, and have the cuts?"""
+    """Each different network, built for its own data, once on each shape it meets: does it trace, and have the cuts?"""
     root = paths.data_root(params.root, params.data.root)
     datasets: dict[str, Dataset] = {
         name: build_kind(f"datasets.{name}", DATASETS, entry) for name, entry in params.datasets.items()
     }
     told = {name: _classes(name, dataset, root) for name, dataset in datasets.items()}
     counts = {name: told[model.dataset] for name, model in params.models.items()}
-    found: dict[tuple[str, Size, int], Cuts] = {}
+    sizes = {name: dataset.shape() for name, dataset in datasets.items()}
+    found: dict[tuple[str, Size, Size, int], Cuts] = {}
     strange: list[dict[str, str]] = []
     for name, model in params.models.items():
         classes = counts[name]
         for data in (model.dataset, *params.extract.datasets):
-            facts = (model.architecture, datasets[data].shape(), classes)
+            facts = (model.architecture, sizes[model.dataset], sizes[data], classes)
             if facts not in found:
                 found[facts] = ()
                 yield from _try(
@@ -170,10 +173,10 @@ def _networks(params: Params) -> Iterator[PipelineError]:
         lost = [pattern for pattern in strange[0] if all(pattern in other for other in strange)]
         yield from (ParamsError(strange[0][pattern]) for pattern in lost)
         given, taken = (
-            {n: found[m.architecture, datasets[data].shape(), counts[n]] for n, m in params.models.items()}
+            {n: found[m.architecture, sizes[m.dataset], sizes[data], counts[n]] for n, m in params.models.items()}
             for data in (params.stitch.data, params.stitch.towards)
         )
-        yield from _joints(params, given, taken, datasets[params.stitch.towards].shape())
+        yield from _joints(params, given, taken, sizes[params.stitch.towards])
         yield from _pairs(params)
         yield from _controls(params, counts)
         yield from _labels(params, counts, told[params.stitch.data])
@@ -225,14 +228,15 @@ def _trials(params: Params, given: dict[str, Cuts]) -> Iterator[PipelineError]:
 
 
 def _cuts(
-    params: Params, strange: list[dict[str, str]], where: str, architecture: str, shape: Size, classes: int
+    params: Params, strange: list[dict[str, str]], where: str, architecture: str, own: Size, shape: Size, classes: int
 ) -> Cuts:
     from pipeline.cutting import Cuttable
     from pipeline.weights import initialise
 
     variant = build_kind(f"architectures.{architecture}", ARCHITECTURES, params.architectures[architecture])
     try:
-        model = Cuttable(initialise(variant, shape, classes, 0), shape)
+        with redirect_stderr(StringIO()):  # torch.fx prints the traceback of what is one line here
+            model = Cuttable(initialise(variant, own, classes, 0), shape)
         cuts = model.select("extract.cuts", params.extract.cuts)
     except PipelineError as error:
         raise ParamsError(f"{error} ({where})") from error

@@ -281,6 +281,42 @@ def test_a_cut_need_be_in_one_model_only() -> None:
     assert (result.exit_code, result.output) == (0, "nothing wrong found\n")
 
 
+def test_a_network_made_for_one_size_does_not_take_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every network is run on every dataset, at that one's size, and is built for its own."""
+    Path("code").mkdir()
+    Path("code/flat_nets.py").write_text(FLAT)
+    monkeypatch.syspath_prepend(str(Path("code").resolve()))
+    document = at_home(changed("extract.cuts", ["layer1", "layers.0"]))
+    document["datasets"]["larger"] = {**document["datasets"]["patches"], "size": 12}
+    document["architectures"]["flat"] = {"kind": "user", "function": "flat_nets:build", "options": {}}
+    document["models"]["flat"] = {**document["models"]["one"], "architecture": "flat"}
+    document["extract"]["datasets"] = ["patches", "larger"]
+    write(document)
+
+    result = CliRunner().invoke(main, ["check"])
+
+    assert result.exit_code == 2
+    assert result.output.startswith("error: the model: does not take inputs of 3x12x12: addmm: ")
+    assert result.output.endswith(" (models.flat on larger)\n") and result.output.count("\n") == 1
+
+
+FLAT = """
+from math import prod
+from torch import nn
+
+class Flat(nn.Module):
+    def __init__(self, width, classes):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Flatten(), nn.Linear(width, classes))
+
+    def forward(self, images):
+        return self.layers(images)
+
+def build(shape, classes):
+    return Flat(prod(shape), classes)
+"""
+
+
 def test_every_mistake_of_types_is_told_at_once() -> None:
     document = changed("stitch.optimizer", "adam")
     del document["stitch"]["optimiser"]
