@@ -18,13 +18,13 @@ from pipeline.errors import ResourceError
 from pipeline.figures.tables import where
 from pipeline.imports import closure, code_digest
 from pipeline.naming import kind_of
+from pipeline.networks import read_plan
 from pipeline.params import Params
 from pipeline.probing import probe_accuracy
 from pipeline.registry import build, module_of
 from pipeline.similarity import INDICES
 from pipeline.similarity.base import Index
 from pipeline.stages import truncating
-from pipeline.stages.cells import function_of
 from pipeline.stages.compare import refuse_strangers
 from pipeline.stages.designing import design
 from pipeline.store import Store, open_store
@@ -141,8 +141,9 @@ class Bench:
             device = choose(self.params.machine.device)
             return truncating.accuracies(self.stores[layer[:2]], layer.cut, truncation, device)
 
-        what = ["network", function_of(layer.model), truncation.wanted]
-        return self._kept(layer, what, "pipeline.stages.truncating", make)
+        plan = read_plan(layer.model)  # what lies behind the last cut shows in no store
+        asked = ["network", plan.architecture, plan.code, truncation.wanted]
+        return self._kept(layer, asked, "pipeline.stages.truncating", make)
 
     def _values(self, layer: Layer, truncation: Truncation, name: str) -> np.ndarray:
         """Every truncation of the layer against every other, as the index has it."""
