@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 from pipeline.cli import main
 from pipeline.errors import ParamsError
 from pipeline.loading import load_params, typed_params
+from tests.unit.test_models import study_file
 
 TOP = Path(__file__).resolve().parents[2]
 TINY: dict[str, Any] = YAML(typ="safe").load(TOP / "studies/tiny/params.yaml")
@@ -283,9 +284,7 @@ def test_a_cut_need_be_in_one_model_only() -> None:
 
 def test_a_network_made_for_one_size_does_not_take_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every network is run on every dataset, at that one's size, and is built for its own."""
-    Path("code").mkdir()
-    Path("code/flat_nets.py").write_text(FLAT)
-    monkeypatch.syspath_prepend(str(Path("code").resolve()))
+    study_file(monkeypatch, Path.cwd(), "flat_nets", FLAT)
     document = at_home(changed("extract.cuts", ["layer1", "layers.0"]))
     document["datasets"]["larger"] = {**document["datasets"]["patches"], "size": 12}
     document["architectures"]["flat"] = {"kind": "user", "function": "flat_nets:build", "options": {}}

@@ -492,12 +492,17 @@ UNMADE = 1  # a seed that the finished study has not, so that no cell of it is k
 def test_cells_are_made_anew_where_the_receiver_does_something_else_behind_its_last_cut() -> None:
     """Weights that nobody trained stay as they are when the code changes, and so do activations before the change."""
     before = [*grid.cells(study(), "one", "two", 0), *control.cells(study(), "self", "two", 0)]
-    changed = json.loads(paths.plan("two").read_text()) | {"code": "of another day"}
-    paths.plan("two").write_text(json.dumps(changed))
+    recode("two")
 
     after = [*grid.cells(study(), "one", "two", 0), *control.cells(study(), "self", "two", 0)]
 
     assert not {cell.key for cell in before} & {cell.key for cell in after}
+
+
+def recode(model: str) -> None:
+    """As if the architecture's code had been edited where neither weights nor activations show it."""
+    changed = json.loads(paths.plan(model).read_text()) | {"code": "of another day"}
+    paths.plan(model).write_text(json.dumps(changed))
 
 
 @pytest.mark.usefixtures("finished")
@@ -521,8 +526,7 @@ def test_each_control_is_solved_on_its_own_activations(monkeypatch: pytest.Monke
 
 def unexplained(cell: Cell) -> float:
     """The share of the receiver's variance, around each feature's mean, that a stitch leaves on its training rows."""
-    parts = making.assembled(cell, CPU)
-    parts.load(cell, read(cell.folder / cell.file))
+    parts = making.loaded(cell, CPU)
     source, target = cell.source().rows("train", cell.sender_cut), cell.target().rows("train", cell.receiver_cut)
     wanted = by_place(target.read(0, target.shape[0]))
     given = torch.from_numpy(source.read(0, source.shape[0]).copy())

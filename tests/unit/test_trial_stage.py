@@ -1,7 +1,6 @@
 """The stage `trial` on the tiny study, whose two models differ in their name alone; and what `check` says before it."""
 
 import copy
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from pipeline.similarity.least_squares import LeastSquares
 from pipeline.similarity.linear_cka import LinearCKA
 from pipeline.stages import check, compare, extract, stitch, trial, truncating, trying
 from pipeline.store import Store, open_store
-from tests.unit.test_stages import TINY, _finished, finished, study  # noqa: F401
+from tests.unit.test_stages import TINY, _finished, finished, recode, study  # noqa: F401
 
 INTERVAL = {"confidence": 0.95, "resamples": 200}
 TRIALS: dict[str, dict[str, Any]] = {
@@ -135,8 +134,7 @@ def test_networks_are_seen_through_again_where_their_code_is_another(monkeypatch
     monkeypatch.setattr(
         truncating, "accuracies", lambda store, *more: seen.append(store.identity.model) or original(store, *more)
     )
-    changed = json.loads(paths.plan("two").read_text()) | {"code": "of another day"}
-    paths.plan("two").write_text(json.dumps(changed))
+    recode("two")
 
     trial.run(tried())
 
