@@ -11,8 +11,10 @@ The front ends with the cut's node and the tail begins after it, each a module w
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from io import StringIO
 
 import torch
 from torch import fx, nn
@@ -82,7 +84,8 @@ class Cuttable:
             for cut, name in self._found(pattern):
                 named.setdefault(cut, cut.called(name))
         if not named:
-            raise ModelError(self.strange(where, patterns)[patterns[0]])
+            wrong = f"none of {', '.join(patterns)} is" if len(patterns) > 1 else f"{patterns[0]} is not"
+            raise ModelError(f"{where}: {wrong} a legal cut; {self._nearest(patterns[0])}")
         return tuple(named[cut] for cut in self.cuts if cut in named)
 
     def strange(self, where: str, patterns: Sequence[str]) -> dict[str, str]:
@@ -158,7 +161,8 @@ def _probe(module: fx.GraphModule, untouched: nn.Module, shape: Shape) -> None:
     inputs = torch.rand(PROBE, *shape, generator=torch.Generator().manual_seed(0)) - 0.5
     with torch.inference_mode():
         try:
-            found = ShapeProp(module).propagate(inputs.clone())
+            with redirect_stderr(StringIO()):  # torch.fx prints the traceback of what is one line here
+                found = ShapeProp(module).propagate(inputs.clone())
         except RuntimeError as error:
             reason = str(error.__cause__ or error).strip().splitlines()[0]
             raise ModelError(f"the model: does not take inputs of {'x'.join(map(str, shape))}: {reason}") from error

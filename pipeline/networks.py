@@ -10,6 +10,7 @@ from torch import nn
 
 from pipeline import paths
 from pipeline.arrays import Labels
+from pipeline.atomic import digest
 from pipeline.errors import DataError
 from pipeline.models import ARCHITECTURES
 from pipeline.models.base import Architecture
@@ -36,6 +37,11 @@ class Plan:
     recipe: BaseRecipe
     weights: str
     weights_file: str | None  # digest of the file, where weights come from one
+
+    @property
+    def function(self) -> str:
+        """Digest of what it does with weights and inputs, behind its last cut as well, where no store shows it."""
+        return digest(self.architecture, self.code)
 
     def variant(self) -> Architecture:
         return build_kind(f"models.{self.model}.architecture", ARCHITECTURES, self.architecture)

@@ -168,12 +168,6 @@ def receiving(model: str, seed: int, data: str, mode: str) -> Cuttable:
     return Cuttable(network, read_plan(model).shape)
 
 
-def function_of(model: str) -> str:
-    """Digest of what a model does with weights and inputs, behind its last cut as well, where no store shows it."""
-    plan = read_plan(model)
-    return digest(plan.architecture, plan.code)
-
-
 def painter(cell: Cell) -> nn.Module | None:
     """From the receiver's cut to the image it makes; nothing to do at its input, None where it makes none."""
     if cell.receiver_cut == INPUT:

@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr
-from io import StringIO
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -235,8 +233,7 @@ def _cuts(
 
     variant = build_kind(f"architectures.{architecture}", ARCHITECTURES, params.architectures[architecture])
     try:
-        with redirect_stderr(StringIO()):  # torch.fx prints the traceback of what is one line here
-            model = Cuttable(initialise(variant, own, classes, 0), shape)
+        model = Cuttable(initialise(variant, own, classes, 0), shape)
         cuts = model.select("extract.cuts", params.extract.cuts)
     except PipelineError as error:
         raise ParamsError(f"{error} ({where})") from error

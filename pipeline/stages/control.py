@@ -23,7 +23,7 @@ from pipeline.progress import progress
 from pipeline.randomness import seed_for
 from pipeline.registry import build, module_of
 from pipeline.stages import audit
-from pipeline.stages.cells import Cell, csv, function_of, kept, own_activations
+from pipeline.stages.cells import Cell, csv, kept, own_activations
 from pipeline.stages.extract import inputs, store
 from pipeline.stages.gathering import gathering
 from pipeline.stages.grid import groups, known, origin, planned
@@ -92,7 +92,7 @@ def cells(params: Params, name: str, receiver: str, seed: int) -> list[ControlCe
     pairs = [(cut, cut) for cut in taken.cuts]
     drafts = planned(params, name, receiver, seed, pairs, dict.fromkeys(possible, ""))
     found = [ControlCell(**facts, **more) for facts in drafts]
-    digests = [found[0].held_source().digest, taken.digest, function_of(receiver)] if found else []
+    digests = [found[0].held_source().digest, taken.digest, read_plan(receiver).function] if found else []
     module = module_of(CONTROLS, name)
     return [replace(known(cell), origin=origin(digests, cell.map, cell.objective, __name__, module)) for cell in found]
 
@@ -109,13 +109,14 @@ def _untrained(cell: ControlCell, seed: int) -> Store:
     folder = _untrained_folder(cell.receiver, cell.seed)
     if not folder.exists():
         device, data = choose(cell.device), read_prepared(paths.dataset(cell.data))
-        network = read_plan(cell.receiver).network(seed).requires_grad_(False).eval().to(device)
+        plan = read_plan(cell.receiver)
+        network = plan.network(seed).requires_grad_(False).eval().to(device)
         if kept(cell.options.sender_bn) == "recalibrated":
             network = recalibrated(network, inputs(data, device, cell.options.labels.classes))
         options = cell.extraction
         name = f"{cell.receiver}, untrained"
         identity = Identity(name, cell.seed, cell.data, "", data.digest, data.samples, options.layout, options.dtype)
-        store(network, identity, data, cell.extraction, cell.room, folder, device)
+        store(network, plan.function, identity, data, cell.extraction, cell.room, folder, device)
     return _opened(folder)
 
 

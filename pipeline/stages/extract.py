@@ -27,7 +27,7 @@ from pipeline.cutting import Cut, Cuttable
 from pipeline.devices import choose
 from pipeline.errors import ResourceError
 from pipeline.imports import closure, code_digest
-from pipeline.networks import answers, read_network
+from pipeline.networks import answers, read_network, read_plan
 from pipeline.norms import recalibrated, statistics
 from pipeline.params import Extraction, Params, Stitching
 from pipeline.prepared import Prepared, read_prepared
@@ -50,10 +50,12 @@ def run(params: Params, name: str, seed: int, dataset: str) -> None:
     networks = {"eval": network, "recalibrated": recalibrated(network, inputs(data, device, used))}
     save_tensors(statistics(networks["recalibrated"].cpu()), paths.statistics(name, seed, dataset))
     identity = Identity(name, seed, dataset, "", data.digest, data.samples, params.extract.layout, params.extract.dtype)
-    rows = []
+    function, rows = read_plan(name).function, []
     for mode in modes(params.stitch):
         destination = paths.store(name, seed, dataset, mode)
-        found = store(networks[mode], identity, data, params.extract, params.machine.memory_gb, destination, device)
+        found = store(
+            networks[mode], function, identity, data, params.extract, params.machine.memory_gb, destination, device
+        )
         rows += accuracies(MEASURES[mode], found["test"], data)
     if MEASURES["recalibrated"] not in dict(rows):
         found = answers(networks["recalibrated"].to(device), data.splits["test"], device)
@@ -103,6 +105,7 @@ def inputs(data: Prepared, device: torch.device, classes: int | None) -> Iterato
 
 def store(
     network: nn.Module,
+    function: str,
     identity: Identity,
     data: Prepared,
     options: Extraction,
@@ -110,12 +113,13 @@ def store(
     destination: Path,
     device: torch.device,
 ) -> dict[str, np.ndarray]:
-    """Makes the network's store; its answers by split."""
+    """Makes the network's store, under the digest of what it does with its weights; its answers by split."""
     identity = replace(identity, weights=weights_digest(network))
     model = Cuttable(network.cpu(), data.shape)
     cuts = model.select("extract.cuts", options.cuts)
     specs = [Spec(split, cut.name, len(rows), cut.shape) for split, rows in data.splits.items() for cut in cuts]
-    scratch = paths.scratch("extract", digest(vars(identity), [vars(spec) for spec in specs], options.batch, _code()))
+    made_from = digest(function, vars(identity), [vars(spec) for spec in specs], options.batch, _code())
+    scratch = paths.scratch("extract", made_from)
     present(total_bill(specs, options), scratch, memory_gb)
     writer = StoreWriter(scratch / "store", identity, specs)
     found = extract(model, cuts, data, options.batch, writer, scratch, device)

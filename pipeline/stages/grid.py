@@ -7,10 +7,11 @@ from pipeline.atomic import digest
 from pipeline.cutting import INPUT
 from pipeline.errors import ParamsError, StoreError
 from pipeline.imports import closure, code_digest
+from pipeline.networks import read_plan
 from pipeline.objectives import OBJECTIVES
 from pipeline.params import Params
 from pipeline.registry import module_of
-from pipeline.stages.cells import Cell, function_of, kept, opened, painter
+from pipeline.stages.cells import Cell, kept, opened, painter
 from pipeline.stages.joints import problem
 from pipeline.stitches import STITCHES
 from pipeline.store import Store
@@ -23,7 +24,7 @@ def cells(params: Params, sender: str, receiver: str, seed: int) -> list[Cell]:
     options = params.stitch
     given = opened(sender, seed, options.data, kept(options.sender_bn))
     taken = opened(receiver, seed, options.towards, kept(options.receiver_bn))
-    digests = [given.digest, taken.digest, function_of(receiver)]
+    digests = [given.digest, taken.digest, read_plan(receiver).function]
     origins = {name: origin(digests, options.map, name) for name in params.objectives}
     pairs = matched(given, taken, options.pairs)
     return [known(Cell(**facts)) for facts in planned(params, sender, receiver, seed, pairs, origins)]

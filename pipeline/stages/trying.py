@@ -141,8 +141,7 @@ class Bench:
             device = choose(self.params.machine.device)
             return truncating.accuracies(self.stores[layer[:2]], layer.cut, truncation, device)
 
-        plan = read_plan(layer.model)  # what lies behind the last cut shows in no store
-        asked = ["network", plan.architecture, plan.code, truncation.wanted]
+        asked = ["network", read_plan(layer.model).function, truncation.wanted]
         return self._kept(layer, asked, "pipeline.stages.truncating", make)
 
     def _values(self, layer: Layer, truncation: Truncation, name: str) -> np.ndarray:

@@ -188,6 +188,21 @@ def test_an_unknown_cut_is_refused_with_the_nearest() -> None:
         cuttable.select("extract.cuts", ["layr1"])
 
 
+def test_where_no_pattern_names_a_cut_all_are_named() -> None:
+    _, cuttable, _ = made("resnet18")
+
+    with pytest.raises(ModelError, match=r"extract.cuts: none of layr1, conv9 is a legal cut; did you mean layer1"):
+        cuttable.select("extract.cuts", ["layr1", "conv9"])
+
+
+def test_inputs_that_a_model_does_not_take_are_refused_in_one_line(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ModelError, match="the model: does not take inputs of 5: ") as refusal:
+        Cuttable(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), (5,))
+
+    assert "\n" not in str(refusal.value)
+    assert capfd.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize(
     ("cut", "layer"),
     [("maxpool", "layer1.0.conv1"), ("layer2", "layer3.0.conv1"), ("avgpool", "fc"), ("conv1", "layer1.0.conv1")],

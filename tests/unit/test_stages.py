@@ -506,6 +506,25 @@ def recode(model: str) -> None:
 
 
 @pytest.mark.usefixtures("finished")
+def test_an_extraction_is_not_gone_on_with_where_the_network_does_something_else_since(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun = []
+
+    def killed(*given: object) -> None:
+        begun.append(given[5])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(extract, "extract", killed)
+    for changes in (lambda: None, lambda: None, lambda: recode("one")):
+        changes()
+        with pytest.raises(KeyboardInterrupt):
+            extract.run(study(), "one", 0, "patches")
+
+    assert begun[0] == begun[1] != begun[2]
+
+
+@pytest.mark.usefixtures("finished")
 def test_each_control_is_solved_on_its_own_activations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Least squares leaves no more than the mean does, on what it is fitted to."""
     made = list[tuple[str, float]]()
