@@ -116,7 +116,12 @@ def _tally(rows: DataFrame) -> str:
     return ", ".join(f"{verdicts.count(name)} {name}" for name in MEANINGS if name in verdicts)
 
 
-_EMPTY = {"noise": "clustered noise", "random": "an untrained sender", "probe": "a linear probe of the sender alone"}
+_EMPTY = {
+    "noise": "clustered noise",
+    "random": "an untrained sender",
+    "probe": "a linear probe of the sender alone",
+    "whole_probe": "a linear probe of all numbers of the sender alone",
+}
 
 
 def _counts(cells: DataFrame, home: str) -> str:

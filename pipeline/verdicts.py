@@ -28,6 +28,7 @@ BASELINES = {
     "random": "an untrained network stitched into the receiver",
     "noise": "clustered noise stitched into the receiver",
     "probe": "a linear probe of the sender’s activations",
+    "whole_probe": "a linear probe of all numbers of the sender’s activations",
 }
 SHORT = {  # all but the first, on which the verdict rests
     "own": "receiver on its own data",
@@ -36,10 +37,12 @@ SHORT = {  # all but the first, on which the verdict rests
     "random": "untrained sender",
     "noise": "noise",
     "probe": "linear probe",
+    "whole_probe": "linear probe of all numbers",
 }
-# Those that do without what the sender learnt, or without the receiver. A probe learns from labels, and says nothing
-# of a stitch that was found without them.
-EMPTY = ("random", "noise", "probe")
+# Those that do without what the sender learnt, or without the receiver. Probes learn from labels, and say nothing of
+# a stitch that was found without them.
+_UNLABELLED = ("random", "noise")
+EMPTY = (*_UNLABELLED, "probe", "whole_probe")
 
 NOT, OPEN, UNINFORMATIVE, FOREIGN, COMPATIBLE = "not compatible", "open", "uninformative", "foreign", "compatible"
 MEANINGS = {
@@ -173,7 +176,7 @@ def verdicts(held: DataFrame, departed: DataFrame, margin: float) -> DataFrame:
     for pair, found in groups(held, *PAIR):
         by: dict[Any, dict[Any, Any]] = found.set_index("baseline").to_dict("index")
         labelled = bool(found["labelled"].iloc[0])
-        empty = {name: by[name] for name in baselines(by) if kind_of(name) in (EMPTY if labelled else EMPTY[:-1])}
+        empty = {name: by[name] for name in baselines(by) if kind_of(name) in (EMPTY if labelled else _UNLABELLED)}
         as_well = [name for name, against in empty.items() if against["high"] <= margin]
         unsure = [name for name, against in empty.items() if against["low"] <= margin < against["high"]]
         share = by_recalibration(by)

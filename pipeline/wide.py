@@ -1,7 +1,6 @@
 """The rows of a study side by side: one row a cell, a control or a network."""
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import cast
 
 from pandas import DataFrame
@@ -18,10 +17,10 @@ def cell_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
     """One row a cell, with all that a stitched accuracy must not be shown without.
 
     After KEYS come accuracy, unstitched (the receiver's own, on what it is stitched towards), difference, sender_lies
-    (earlier, level or later in its network than the receiver's cut in its own), what else it is held against
-    (`verdicts.BASELINES`), the other measures of the cell, each rank beside the
-    receiver's, and each similarity from the sender's layer to the receiver's, with what it is read beside. `own` is the
-    dataset that each model learnt. A control that an objective cannot have is empty there.
+    (earlier, level or later than the receiver's cut, by how many cuts come before each in its own network), what else
+    it is held against (`verdicts.BASELINES`), the other measures of the cell, each rank beside the receiver's, and each
+    similarity from the sender's layer to the receiver's, with what it is read beside. `own` is the dataset that each
+    model learnt. A control that an objective cannot have is empty there.
     """
     table = wide(evidence.cells, KEYS)
     table = _joined(table, _unstitched(evidence), "networks")
@@ -53,15 +52,11 @@ def control_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
 
 
 def _lies(cuts: Mapping[str, Sequence[str]], sender: str, cut: str, receiver: str, other: str) -> str:
-    """Where the sender's cut lies on the way through its network, against the receiver's in its own."""
+    """Whether fewer, as many or more cuts come before the sender's in its network than before the receiver's in its."""
     if other == INPUT:
         return "later"
-    one, two = (_way(cuts[model], at) for model, at in ((sender, cut), (receiver, other)))
+    one, two = cuts[sender].index(cut), cuts[receiver].index(other)
     return "level" if one == two else "earlier" if one < two else "later"
-
-
-def _way(cuts: Sequence[str], cut: str) -> Fraction:
-    return Fraction(cuts.index(cut), max(len(cuts) - 1, 1))
 
 
 def _at_home(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:

@@ -5,4 +5,5 @@ CONTROLS = {
     "probe": "pipeline.controls.probe:Probe",
     "random": "pipeline.controls.random:Random",
     "self": "pipeline.controls.self:Self",
+    "whole_probe": "pipeline.controls.whole_probe:WholeProbe",
 }

@@ -3,9 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pipeline.arrays import Labels, Rows, Sender
 from pipeline.probing import Others
+from pipeline.views import Whole
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Control(ABC):
 
 class Baseline(ABC):
     """A variant's fields are its options. It gives a number that a stitch from the same activations is held against."""
+
+    of: ClassVar[Whole]  # which numbers of an activation are the features of a row
 
     @abstractmethod
     def accuracy(self, train: tuple[Rows, Labels], test: Others) -> float:

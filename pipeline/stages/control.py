@@ -28,7 +28,7 @@ from pipeline.stages.extract import inputs, store
 from pipeline.stages.gathering import gathering
 from pipeline.stages.grid import groups, known, origin, planned
 from pipeline.stages.making import done, make
-from pipeline.stages.stitch import rows
+from pipeline.stages.stitch import refuse_large, rows
 from pipeline.store import Identity, Store, open_store
 
 
@@ -62,6 +62,7 @@ def run(params: Params, receiver: str, seed: int) -> None:
     shutil.rmtree(_untrained_folder(receiver, seed), ignore_errors=True)  # an earlier run's, of who knows what
     _opened.cache_clear()
     tasks = [cell for name in senders(params) for cell in cells(params, name, receiver, seed)]
+    refuse_large(tasks, params)
     run_tasks(groups(tasks), make, done, params.machine.slots, f"controls of {receiver}, seed {seed}")
     shown = progress(tasks, len(tasks), f"audit controls of {receiver}", "cells")
     audits = audit.audited(shown, params, receiver, seed)

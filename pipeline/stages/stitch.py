@@ -3,16 +3,18 @@
 import json
 import shutil
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from pipeline import paths
-from pipeline.arrays import Activations, Labels, Rows
+from pipeline.arrays import Activations, Rows
 from pipeline.atomic import appear, digest, write_json, write_text
 from pipeline.controls import CONTROLS
 from pipeline.controls.base import Baseline
 from pipeline.engine import run as run_tasks
+from pipeline.errors import ResourceError
 from pipeline.imports import closure, code_digest
 from pipeline.params import Options, Params
 from pipeline.progress import progress
@@ -21,14 +23,30 @@ from pipeline.stages.cells import KEYS, Cell, csv
 from pipeline.stages.gathering import gathering
 from pipeline.stages.grid import cells, groups
 from pipeline.stages.making import done, make
+from pipeline.views import Whole, rows_of
 
 BLOCK = 1024  # rows read at once
+_COPIES = 3  # of the training split in float64, while a probe learns
 
 
 def run(params: Params, sender: str, receiver: str, seed: int) -> None:
     tasks = cells(params, sender, receiver, seed)
+    refuse_large(tasks, params)
     run_tasks(groups(tasks), make, done, params.machine.slots, f"{sender} to {receiver}, seed {seed}")
     collect(tasks, params.controls, sender, receiver, seed)
+
+
+def refuse_large(tasks: Sequence[Cell], params: Params) -> None:
+    """Baselines hold a training split; one that has no room is told before anything is stitched."""
+    for task, (name, baseline) in product(tasks, baselines(params.controls).items()):
+        rows = task.source().rows("train", task.sender_cut)
+        needed = _COPIES * 8 * rows.shape[0] * rows_of(rows.read(0, 1), baseline.of).shape[1]
+        if needed > params.machine.memory_gb * 1e9:
+            raise ResourceError(
+                f"controls.{name}: {rows.shape[0]} activations of {task.sender}/{task.sender_cut} need "
+                f"{needed / 1e9:.3g} GB; machine.memory_gb gives {params.machine.memory_gb:g}: use probe, fewer images "
+                "or a later cut"
+            )
 
 
 def collect(tasks: Sequence[Cell], controls: dict[str, Options], sender: str, receiver: str, seed: int) -> None:
@@ -44,8 +62,7 @@ def collect(tasks: Sequence[Cell], controls: dict[str, Options], sender: str, re
 
 def rows(tasks: Sequence[Cell], controls: dict[str, Options]) -> Iterator[dict[str, Any]]:
     """A row for every measure of every cell, with what its sender's activations can do by themselves."""
-    baselines = {name: build(f"controls.{name}", CONTROLS, name, options) for name, options in controls.items()}
-    asked = {name: baseline for name, baseline in baselines.items() if isinstance(baseline, Baseline)}
+    asked = baselines(controls)
     found: dict[tuple[str, str], dict[str, float]] = {}
     for task in progress(tasks, len(tasks), "baselines", "cells"):
         source = task.sender, task.sender_cut
@@ -55,22 +72,25 @@ def rows(tasks: Sequence[Cell], controls: dict[str, Options]) -> Iterator[dict[s
             yield {**dict(zip(KEYS, task.names(), strict=True)), "measure": measure, "value": value}
 
 
+def baselines(controls: dict[str, Options]) -> dict[str, Baseline]:
+    built = {name: build(f"controls.{name}", CONTROLS, name, options) for name, options in controls.items()}
+    return {name: control for name, control in built.items() if isinstance(control, Baseline)}
+
+
 def _accuracy(cell: Cell, name: str, baseline: Baseline) -> float:
     """Of the baseline on what the cell's sender gives; kept under its content, since every receiver asks again."""
     sender, code = cell.source(), code_digest(closure(__name__, module_of(CONTROLS, name)))
     key = digest(sender.digest, cell.sender_cut, repr(baseline), code)
     path = paths.scratch("baseline", key).with_suffix(".json")
     if not path.exists():
-        train, test = (_pooled(sender.rows(s, cell.sender_cut), sender.labels(s)) for s in ("train", "test"))
+        train, test = (
+            (_features(sender.rows(split, cell.sender_cut), baseline.of), sender.labels(split))
+            for split in ("train", "test")
+        )
         write_json(path, baseline.accuracy(train, test))
     return json.loads(path.read_text())
 
 
-def _pooled(rows: Activations, labels: Labels) -> tuple[Rows, Labels]:
-    """The mean over places, a row of features a sample."""
-    blocks = []
-    for start in range(0, rows.shape[0], BLOCK):
-        block = rows.read(start, min(start + BLOCK, rows.shape[0]))
-        axes = {4: (2, 3), 3: (1,)}.get(block.ndim, ())
-        blocks.append(block.mean(axes, dtype=np.float64) if axes else block.astype(np.float64))
-    return np.concatenate(blocks), labels
+def _features(rows: Activations, of: Whole) -> Rows:
+    starts = range(0, rows.shape[0], BLOCK)
+    return np.concatenate([rows_of(rows.read(start, min(start + BLOCK, rows.shape[0])), of) for start in starts])

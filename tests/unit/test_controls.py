@@ -13,6 +13,7 @@ from pipeline.controls.noise import Noise
 from pipeline.controls.probe import Probe
 from pipeline.controls.random import Random
 from pipeline.controls.self import Self
+from pipeline.controls.whole_probe import WholeProbe
 from pipeline.errors import TrainingError
 from tests.property.test_similarity import Held
 
@@ -95,8 +96,11 @@ def test_the_receiver_is_its_own_sender_and_only_random_runs_a_network() -> None
         Random().sender(given_)
 
 
+@pytest.mark.parametrize("probe", [Probe, WholeProbe])
 @pytest.mark.parametrize(("samples", "features"), [(200, 5), (60, 90)])
-def test_the_probe_is_scikit_learns_logistic_regression(samples: int, features: int) -> None:
+def test_probes_are_scikit_learns_logistic_regression(
+    samples: int, features: int, probe: type[Probe | WholeProbe]
+) -> None:
     """Also with more features than samples, and a dead one."""
     centres = RANDOM.standard_normal((4, features)) * 0.7
     labels = RANDOM.integers(0, 4, 2 * samples)
@@ -108,7 +112,7 @@ def test_the_probe_is_scikit_learns_logistic_regression(samples: int, features: 
     oracle = LogisticRegression(C=1 / (0.05 * samples), tol=1e-8, max_iter=5000)
     oracle.fit((train[0] - mean) / deviation, train[1])
 
-    found = Probe(0.05).accuracy(train, test)
+    found = probe(0.05).accuracy(train, test)
 
     assert found == pytest.approx(oracle.score((test[0] - mean) / deviation, test[1]), abs=1.01 / samples)
 

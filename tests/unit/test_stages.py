@@ -28,6 +28,7 @@ from pipeline.networks import accuracy, answers, read_network
 from pipeline.norms import statistics
 from pipeline.params import Params
 from pipeline.prepared import read_prepared
+from pipeline.probing import probe_accuracy
 from pipeline.ranks.numerical import Numerical
 from pipeline.similarity.linear_cka import LinearCKA
 from pipeline.stages import (
@@ -562,6 +563,34 @@ def test_each_control_has_a_probe_of_its_own() -> None:
     probes = pandas.read_csv(paths.controls("two", 0) / "cells.csv").query("measure == 'probe'")
     told = {name: where(probes, sender=name)["value"].to_numpy().mean() for name in ("self", "noise")}
     assert told["self"] > 0.9 > 0.6 > told["noise"]
+
+
+@pytest.mark.usefixtures("finished")
+def test_probes_are_of_means_over_places_or_of_all_numbers() -> None:
+    stitch.run(study(controls={"probe": {"decay": 0.05}, "whole_probe": {"decay": 0.05}}), "one", "two", 0)
+    found = pandas.read_csv(paths.cells("one", "two", 0)).drop_duplicates(["sender_cut", "measure"])
+    given = open_store("one", 0, "patches")
+
+    assert any(len(given.shape(cut)) == 3 for cut in given.cuts)
+    for cut in given.cuts:
+        rows = {split: given.rows(split, cut) for split in ("train", "test")}
+        read = {split: (rows[split].read(0, rows[split].shape[0]), given.labels(split)) for split in rows}
+        pooled = {split: (x.mean(axis=tuple(range(2, x.ndim))), y) for split, (x, y) in read.items()}
+        flat = {split: (x.reshape(len(x), -1), y) for split, (x, y) in read.items()}
+        for name, parts in (("probe", pooled), ("whole_probe", flat)):
+            (value,) = where(found, sender_cut=cut, measure=name)["value"]
+            assert value == probe_accuracy(parts["train"], parts["test"], 0.05)
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_probe_that_there_is_no_room_for_is_refused_before_anything_is_stitched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stitch, "run_tasks", lambda *_: pytest.fail("a stitch was trained"))
+    params = study(controls={"whole_probe": {"decay": 0.05}}, machine__memory_gb=1e-4)
+
+    with pytest.raises(ResourceError, match=r"controls\.whole_probe: \d+ activations of one/.*memory_gb gives 0\.0001"):
+        stitch.run(params, "one", "two", 0)
 
 
 @pytest.mark.usefixtures("finished")

@@ -117,6 +117,7 @@ GOOD = {
     "random": 0.3,
     "noise": 0.3,
     "probe": 0.5,
+    "whole_probe": 0.5,
 }
 
 
@@ -129,6 +130,8 @@ GOOD = {
         ({"noise": 0.99, "random": 0.94}, "uninformative", "random noise"),
         ({"probe": 0.96}, "uninformative", "probe"),
         ({"probe": 0.96, "labelled": 0.0}, "compatible", ""),
+        ({"whole_probe": 0.96}, "uninformative", "whole_probe"),
+        ({"whole_probe": 0.96, "labelled": 0.0}, "compatible", ""),
         ({"own": 1.0, "own_samples": 50.0}, "compatible", ""),
     ],
 )
