@@ -1,6 +1,6 @@
 """Random changes to a batch of images, by the name a recipe gives them. Bytes in, bytes out.
 
-They act before normalisation, so that what they uncover is black, as in the papers' loaders.
+They act before normalisation, so that what they uncover is black.
 """
 
 from collections.abc import Callable, Sequence
