@@ -11,6 +11,7 @@ DATASETS = {
     "mnist": "pipeline.datasets.mnist:MNIST",
     "noise": "pipeline.datasets.noise:Noise",
     "noisy_labels": "pipeline.datasets.noisy_labels:NoisyLabels",
+    "renormalised": "pipeline.datasets.renormalised:Renormalised",
     "resized": "pipeline.datasets.resized:Resized",
     "rotated": "pipeline.datasets.rotated:Rotated",
     "scrambled": "pipeline.datasets.scrambled:Scrambled",

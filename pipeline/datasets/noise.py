@@ -45,10 +45,7 @@ class Noise(Dataset):
         for name in ("channels", "size"):
             if (count := getattr(self, name)) < 1:
                 raise ValueError(f"{name}: is {count}; it should be 1 or more")
-        for name in ("mean", "std"):
-            if (count := len(getattr(self, name))) != self.channels:
-                raise ValueError(f"{name}: has {count} entries; it should have {self.channels}, one for each channel")
-        check_scale(self.mean, self.std)
+        check_scale(self.mean, self.std, self.channels)
 
     def load(self, root: Path, split: Split, seed: int) -> Labelled:
         count, shape = getattr(self, split), self.shape()

@@ -1,6 +1,7 @@
 """An autoencoder for small images, with a classifier of what it paints (Smith et al. 2025, B.3)."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar, final
 
 from torch import Tensor, nn
@@ -14,20 +15,23 @@ from pipeline.models.lenet import LeNet
 @final
 @dataclass(frozen=True)
 class Autoencoder(Architecture):
-    """Convolutions with ReLU and max pooling, linear layers down to the bottleneck, and the same back.
+    """That of the paper's code: convolutions in twos, linear layers, a code of unit variance; and the same back.
 
-    The paper gives the bottleneck, 128, and no other size. What it shows in pictures is told here in numbers too:
-    a `judge`, a LeNet-like classifier of real images that learns beside and shares nothing with the rest, says what
-    digit has been painted. So the network as a whole is a classifier, and its cuts are `encoder` and `decoder`.
+    Pixels come out of a sigmoid, so they should go in between 0 and 1. What the paper shows in pictures is told here
+    in numbers too: a `judge`, a LeNet-like classifier of real images that learns beside and shares nothing with the
+    rest, says what digit has been painted. So the network as a whole is a classifier, and its cuts are `encoder` and
+    `decoder`.
     """
 
-    channels: tuple[int, int]
-    hidden: int
+    channels: tuple[int, int]  # of the first two convolutions and of the second two; 256 and 512 in the paper's code
+    hidden: int  # of the linear layers next to the code; 512 there
     bottleneck: int
+    widths: tuple[int, ...]  # of the decoder's linear layers behind, in channels of the smallest maps; 32, 32, 32, 256
     image: ClassVar = "decoder"
 
     def __post_init__(self) -> None:
-        for name, size in (("channels", min(self.channels)), ("hidden", self.hidden), ("bottleneck", self.bottleneck)):
+        numbers = {"channels": min(self.channels), "hidden": self.hidden, "bottleneck": self.bottleneck}
+        for name, size in (*numbers.items(), ("widths", min(self.widths, default=1))):
             if size < 1:
                 raise ValueError(f"{name}: is {getattr(self, name)}; it should be 1 or more")
 
@@ -50,19 +54,29 @@ class Network(nn.Module):
         super().__init__()
         images, height, width = shape
         first, second = options.channels
-        small = (second, height // 4, width // 4)
-        numbers = small[0] * small[1] * small[2]
+        places = (height // 4) * (width // 4)
         self.encoder = nn.Sequential(
-            nn.Conv2d(images, first, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(first, second, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Flatten(), nn.Linear(numbers, options.hidden), nn.ReLU(), nn.Linear(options.hidden, options.bottleneck),
+            *_twice(images, first), nn.MaxPool2d(2), *_twice(first, second), nn.MaxPool2d(2), nn.Flatten(),
+            nn.Linear(second * places, options.hidden), nn.ReLU(),
+            nn.Linear(options.hidden, options.bottleneck), nn.BatchNorm1d(options.bottleneck),
         )  # fmt: skip
+        sizes = [options.bottleneck, options.hidden, *(places * width for width in (*options.widths, second))]
         self.decoder = nn.Sequential(
-            nn.Linear(options.bottleneck, options.hidden), nn.ReLU(), nn.Linear(options.hidden, numbers), nn.ReLU(),
-            nn.Unflatten(1, small), nn.Upsample(scale_factor=2), nn.Conv2d(second, first, 3, padding=1), nn.ReLU(),
-            nn.Upsample(scale_factor=2), nn.Conv2d(first, images, 3, padding=1),
+            *(part for pair in pairwise(sizes) for part in (nn.Linear(*pair), nn.ReLU())),
+            nn.Unflatten(1, (second, height // 4, width // 4)),
+            *_doubled(second), nn.Conv2d(second, first, 3, padding=1), nn.ReLU(),
+            *_doubled(first), nn.Conv2d(first, images, 3, padding=1), nn.Sigmoid(),
         )  # fmt: skip
         self.judge = LeNet(channels=(6, 16), hidden=(120, 84)).build(shape, classes)
 
     def forward(self, inputs: Tensor) -> Tensor:
         return self.judge(self.decoder(self.encoder(inputs)))
+
+
+def _twice(before: int, after: int) -> list[nn.Module]:
+    return [nn.Conv2d(before, after, 3, padding=1), nn.ReLU(), nn.Conv2d(after, after, 3, padding=1), nn.ReLU()]
+
+
+def _doubled(channels: int) -> list[nn.Module]:
+    """Maps of twice the side."""
+    return [nn.ConvTranspose2d(channels, channels, 2, stride=2), nn.ReLU()]

@@ -175,6 +175,7 @@ def _networks(params: Params) -> Iterator[PipelineError]:
             for data in (params.stitch.data, params.stitch.towards)
         )
         yield from _joints(params, given, taken, sizes[params.stitch.towards])
+        yield from _painters(params, datasets)
         yield from _pairs(params)
         yield from _controls(params, counts)
         yield from _labels(params, counts, told[params.stitch.data])
@@ -185,6 +186,23 @@ def _classes(name: str, dataset: Dataset, root: Path) -> int:
     """How many the dataset has; of one that is prepared, it may be pulled, without its raw files."""
     meta = paths.dataset(name) / "meta.json"
     return len(json.loads(meta.read_text())["classes"] if meta.exists() else dataset.classes(root))
+
+
+def _painters(params: Params, datasets: dict[str, Dataset]) -> Iterator[PipelineError]:
+    """Whether those that make images learn from pixels that they can make."""
+    for name, model in params.models.items():
+        scale = datasets[model.dataset].normalisation()
+        if _image(params, name) and (any(scale.mean) or set(scale.std) != {1}):
+            yield ParamsError(
+                f"models.{name}.dataset: {model.dataset} has a mean of {list(scale.mean)} and a deviation of "
+                f"{list(scale.std)}; {name} paints from 0 to 1, so renormalise it to a mean of 0 and a deviation of 1"
+            )
+
+
+def _image(params: Params, model: str) -> str:
+    """The cut at which the model has made an image, where it makes one."""
+    architecture = params.models[model].architecture
+    return build_kind(f"architectures.{architecture}", ARCHITECTURES, params.architectures[architecture]).image
 
 
 def _controls(params: Params, told_apart: dict[str, int]) -> Iterator[PipelineError]:
@@ -287,6 +305,5 @@ def _pairs(params: Params) -> Iterator[PipelineError]:
             )
         if objective.paints and params.stitch.pairs != "input":
             for receiver in params.receivers:
-                architecture = params.architectures[params.models[receiver].architecture]
-                if not build_kind(f"architectures.{receiver}", ARCHITECTURES, architecture).image:
+                if not _image(params, receiver):
                     yield ParamsError(f"objectives.{name}: {receiver} makes no image; it should be an autoencoder")

@@ -17,7 +17,6 @@ from tests.running import forget
 
 DEFAULT = YAML(typ="safe").load(Path(__file__).resolve().parents[2] / "params.yaml") | {"claims": []}
 LIMIT = {"train": 2000, "test": 500}
-HALF = [0.5, 0.5, 0.5]
 
 
 def study(sender: str) -> Params:
@@ -25,14 +24,19 @@ def study(sender: str) -> Params:
     document = copy.deepcopy(DEFAULT)
     document["machine"]["slots"] = 1
     document["trials"] = {}
-    cifar = {"kind": "cifar10", "limit": LIMIT, "mean": HALF, "std": HALF}
-    document["datasets"] = {
+    cifar = {"kind": "cifar10", "limit": LIMIT, "mean": 3 * [0], "std": 3 * [1]}
+    images = {
         "mnist": {"kind": "mnist", "files": "official", "limit": LIMIT},
         "fashion": {"kind": "fashion_mnist", "files": "own", "limit": LIMIT},
         "photographs": {"kind": "resized", "size": 28, "channels": 1, "source": cifar},
     }
-    document["architectures"] = {"ae": {"kind": "autoencoder", "channels": [8, 16], "hidden": 128, "bottleneck": 64}}
-    document["recipes"] = {"adam": {**document["recipes"]["sgd"], "optimiser": "adam", "lr": 0.002, "epochs": 5}}
+    document["datasets"] = {
+        name: {"kind": "renormalised", "mean": [0], "std": [1], "source": source} for name, source in images.items()
+    }
+    sizes = {"channels": [8, 16], "hidden": 128, "bottleneck": 64, "widths": []}
+    document["architectures"] = {"ae": {"kind": "autoencoder", **sizes}}
+    recipe = {"optimiser": "adam", "lr": 0.002, "weight_decay": 0, "epochs": 8, "batch": 32}
+    document["recipes"] = {"adam": document["recipes"]["sgd"] | recipe}
     document["models"] = {
         name: {"architecture": "ae", "dataset": name, "recipe": "adam", "weights": "trained"}
         for name in ("mnist", sender)

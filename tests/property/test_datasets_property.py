@@ -50,6 +50,7 @@ WITHOUT_FILES: list[dict[str, object]] = [
         }
         for pattern in PATTERNS
     ),
+    {"kind": "renormalised", "source": DIGITS, "mean": [0.5], "std": [0.25]},
     {"kind": "rotated", "source": DIGITS},
     {"kind": "scrambled", "source": DIGITS, "patch": 3},
 ]

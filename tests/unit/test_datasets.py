@@ -72,6 +72,13 @@ SCHEMES: tuple[Scheme, ...] = ("correlated", "digit", "colour", "colour_only", "
             {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "share": 0},
             r"d\.share: is 0; it should be above 0, and at most 1",
         ),
+        *(
+            ("renormalised", {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, **scale}, message)
+            for scale, message in (
+                ({"mean": [0, 0, 0], "std": [1]}, r"d\.mean: has 3 entries; it should have 1, one for each channel"),
+                ({"mean": [0], "std": [0]}, r"d\.std: is .*; it should hold numbers above 0"),
+            )
+        ),
         (
             "resized",
             {"source": {"kind": "digits", "size": 8, "train_fraction": 0.5}, "size": 3, "channels": 1},

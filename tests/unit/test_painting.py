@@ -50,11 +50,16 @@ def study(**changes: object) -> Params:
     document["root"] = str(TOP)
     source = {"kind": "digits", "size": 16, "train_fraction": 0.8}
     document["datasets"] = {
-        name: {"kind": "colour_digits", "scheme": scheme, "source": source}
+        name: {
+            "kind": "renormalised", "mean": [0, 0, 0], "std": [1, 1, 1],
+            "source": {"kind": "colour_digits", "scheme": scheme, "source": source},
+        }
         for name, scheme in (("hues", "correlated"), ("shapes", "bw"))
-    }
-    document["architectures"] = {"ae": {"kind": "autoencoder", "channels": [8, 16], "hidden": 64, "bottleneck": 32}}
-    document["recipes"] = {"adam": {**document["recipes"]["sgd"], "optimiser": "adam", "lr": 0.003, "epochs": 12}}
+    }  # fmt: skip
+    sizes = {"channels": [8, 16], "hidden": 64, "bottleneck": 32, "widths": []}
+    document["architectures"] = {"ae": {"kind": "autoencoder", **sizes}}
+    recipe = {"optimiser": "adam", "lr": 0.002, "weight_decay": 0, "epochs": 12, "batch": 32}
+    document["recipes"] = {"adam": document["recipes"]["sgd"] | recipe}
     document["models"] = {
         name: {"architecture": "ae", "dataset": name, "recipe": "adam", "weights": "trained"}
         for name in ("hues", "shapes")
@@ -219,6 +224,11 @@ def test_the_report_shows_what_was_painted_and_holds_it_against_the_receivers_ow
         (
             {"architectures": {"ae": DEFAULT["architectures"]["small"]}, "extract__cuts": ["layer1"]},
             "objectives.class_map: shapes makes no image; it should be an autoencoder",
+        ),
+        (
+            {"datasets": {**study().datasets, "shapes": study().datasets["shapes"]["source"]}},
+            "models.shapes.dataset: shapes has a mean of [0.26, 0.26, 0.26] and a deviation of [0.37, 0.37, 0.37]; "
+            "shapes paints from 0 to 1, so renormalise it to a mean of 0 and a deviation of 1",
         ),
     ],
 )
