@@ -38,14 +38,14 @@ def run(params: Params, sender: str, receiver: str, seed: int) -> None:
 
 def refuse_large(tasks: Sequence[Cell], params: Params) -> None:
     """Baselines hold a training split; one that has no room is told before anything is stitched."""
-    for task, (name, baseline) in product(tasks, baselines(params.controls).items()):
-        rows = task.source().rows("train", task.sender_cut)
+    sources = {(task.sender, task.sender_cut): task.source() for task in tasks}
+    for ((sender, cut), source), (name, baseline) in product(sources.items(), baselines(params.controls).items()):
+        rows = source.rows("train", cut)
         needed = _COPIES * 8 * rows.shape[0] * rows_of(rows.read(0, 1), baseline.of).shape[1]
         if needed > params.machine.memory_gb * 1e9:
             raise ResourceError(
-                f"controls.{name}: {rows.shape[0]} activations of {task.sender}/{task.sender_cut} need "
-                f"{needed / 1e9:.3g} GB; machine.memory_gb gives {params.machine.memory_gb:g}: use probe, fewer images "
-                "or a later cut"
+                f"controls.{name}: {rows.shape[0]} activations of {sender}/{cut} need {needed / 1e9:.3g} GB; "
+                f"machine.memory_gb gives {params.machine.memory_gb:g}: use fewer images or a later cut"
             )
 
 
