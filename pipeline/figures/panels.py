@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Drawing
 from pandas import DataFrame
 
 from pipeline.figures.base import Evidence
-from pipeline.figures.style import FAINT, INK, colour, marker, words
+from pipeline.figures.style import FAINT, INK, add_legend, colour, marker, words
 from pipeline.figures.tables import distinct, summarised, where
 from pipeline.naming import kind_of
 
@@ -113,8 +113,7 @@ def add_key(
     ]
     handles += axes.plot([], [], linestyle=(0, (4, 2)), linewidth=1.1, color=INK, label=reference)
     handles += [axes.plot([], [], **control_line(name), label=f"{words(name)} (control)")[0] for name in controls]
-    columns = max(1, int(drawing.get_figwidth() / 1.35))
-    drawing.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)), columnspacing=1.2)
+    add_legend(drawing, handles, int(drawing.get_figwidth() / 1.35))
 
 
 def _name_cuts(axes: Axes, names: Sequence[str], inches: float) -> None:

@@ -12,7 +12,7 @@ from pandas import DataFrame
 from pipeline.errors import ParamsError, choices
 from pipeline.figures.base import Evidence, Figure, check_width
 from pipeline.figures.panels import cuts_of
-from pipeline.figures.style import FAINT, colour, words
+from pipeline.figures.style import FAINT, add_legend, colour, words
 from pipeline.figures.tables import alike, distinct, groups, series, where
 from pipeline.naming import kind_of
 
@@ -102,5 +102,4 @@ def _add_key(drawing: Drawing, rows: DataFrame, models: list[str]) -> None:
     for name in sorted(senders, key=lambda name: models.index(name) if name in models else len(models)):
         kind = "" if name in models else " (control)"
         handles += axes.plot([], [], linewidth=0.9, label=f"{words(name)}{kind}", **_line(models, name))
-    columns = max(1, int(drawing.get_figwidth() / 1.2))
-    drawing.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)), columnspacing=1.2)
+    add_legend(drawing, handles, int(drawing.get_figwidth() / 1.2))

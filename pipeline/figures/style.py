@@ -10,6 +10,7 @@ from io import BytesIO
 from typing import Any
 
 import matplotlib
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import LogLocator, NullLocator
@@ -91,6 +92,15 @@ def scale_values(axes: Axes, scale: str) -> None:
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+
+
+def add_legend(drawing: Drawing, handles: Sequence[Artist], columns: int) -> None:
+    """Above all panels, in as many columns as asked for, or as there is room for where names are long."""
+    for count in range(max(1, min(columns, len(handles))), 0, -1):
+        legend = drawing.legend(handles=handles, loc="outside upper center", ncols=count, columnspacing=1.2)
+        if count == 1 or legend.get_window_extent().width <= drawing.bbox.width:
+            return
+        legend.remove()
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pandas import DataFrame
 
 from pipeline.errors import ParamsError
 from pipeline.figures.base import Evidence, Figure, check_width
-from pipeline.figures.style import colour, marker, words
+from pipeline.figures.style import add_legend, colour, marker, words
 from pipeline.figures.tables import distinct, groups, where
 
 _COLUMNS, _HEIGHT = 3, 2.3  # panels beside each other at most, and inches of a row of them
@@ -71,4 +71,4 @@ def _look(cuts: list[str], cut: str) -> dict[str, Any]:
 
 def _add_key(drawing: Drawing, axes: Axes, cuts: list[str]) -> None:
     handles = [axes.plot([], [], **_look(cuts, cut), label=cut)[0] for cut in cuts]
-    drawing.legend(handles=handles, loc="outside upper center", ncols=min(len(cuts), 6), columnspacing=1.2)
+    add_legend(drawing, handles, 6)

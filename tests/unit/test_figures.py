@@ -10,13 +10,14 @@ import numpy as np
 import pandas
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
 
 import pipeline
 from pipeline.errors import ParamsError
 from pipeline.figures import FIGURES
 from pipeline.figures.base import Evidence, Figure
 from pipeline.figures.example import CUTS, MODELS, SEEDS, example_evidence
-from pipeline.figures.style import COLOURS, FAINT, INK, LINES, PAPER, colour, rendered, settings
+from pipeline.figures.style import COLOURS, FAINT, INK, LINES, PAPER, add_legend, colour, rendered, settings
 from pipeline.figures.tables import summarised, where
 from pipeline.registry import build, lookup
 
@@ -71,6 +72,21 @@ def pixels(axes: Axes) -> np.ndarray:
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_is_drawn_at_the_width_asked_for(name: str, evidence: Evidence):
     assert figure(name, width=5.5).draw(evidence).get_figwidth() == 5.5
+
+
+@pytest.mark.parametrize(("letters", "columns"), [(4, 5), (20, 2), (200, 1)])
+def test_a_legend_has_as_many_columns_as_there_is_room_for(letters: int, columns: int):
+    with settings():
+        drawing = Drawing(figsize=(7, 3), layout="constrained")
+        axes = drawing.subplots()
+        handles = [axes.plot([], [], label=letters * "m")[0] for _ in range(9)]
+
+        add_legend(drawing, handles, 5)
+
+        drawing.draw_without_rendering()
+        (legend,) = drawing.legends
+        assert len({round(text.get_window_extent().x0) for text in legend.get_texts()}) == columns
+        assert columns == 1 or legend.get_window_extent().width <= drawing.bbox.width
 
 
 @pytest.mark.parametrize("name", FIGURES)
