@@ -10,7 +10,7 @@ from scipy.ndimage import gaussian_filter
 from pipeline.arrays import Shape
 from pipeline.datasets.base import Dataset, Labelled, Normalisation, Split
 from pipeline.datasets.drawn import Drawn
-from pipeline.datasets.options import check_scale
+from pipeline.datasets.options import check_scales
 from pipeline.randomness import generator
 
 LIT, BLUR, FLOOR = 0.7, 1.5, 0.75  # of blobs: share of lit points, deviation of the blur in pixels, what is left dark
@@ -45,7 +45,7 @@ class Noise(Dataset):
         for name in ("channels", "size"):
             if (count := getattr(self, name)) < 1:
                 raise ValueError(f"{name}: is {count}; it should be 1 or more")
-        check_scale(self.mean, self.std, self.channels)
+        check_scales(self.mean, self.std, self.channels)
 
     def load(self, root: Path, split: Split, seed: int) -> Labelled:
         count, shape = getattr(self, split), self.shape()

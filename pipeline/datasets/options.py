@@ -33,11 +33,16 @@ def limited(name: str, whole: Labelled, split: Split, limit: Limit | None) -> La
     return Labelled(whole.pixels[:count], whole.labels[:count], whole.ids[:count])
 
 
-def check_scale(mean: tuple[float, ...], std: tuple[float, ...], channels: int = 3) -> None:
-    """Refuse means and deviations that no pixel of so many channels can be normalised with."""
+def check_scales(mean: tuple[float, ...], std: tuple[float, ...], channels: int) -> None:
+    """Refuse those that are not as many as there are channels, or that `check_scale` refuses."""
     for name, values in (("mean", mean), ("std", std)):
         if len(values) != channels:
             raise ValueError(f"{name}: has {len(values)} entries; it should have {channels}, one for each channel")
+    check_scale(mean, std)
+
+
+def check_scale(mean: tuple[float, ...], std: tuple[float, ...]) -> None:
+    """Refuse means and deviations that no pixel can be normalised with."""
     if not all(map(math.isfinite, mean)):
         raise ValueError(f"mean: is {list(mean)}; it should hold finite numbers")
     if not all(math.isfinite(value) and value > 0 for value in std):

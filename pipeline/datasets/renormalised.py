@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import final
 
 from pipeline.datasets.base import Labelled, Normalisation, SameClasses, Split
-from pipeline.datasets.options import check_scale
+from pipeline.datasets.options import check_scales
 
 
 @final
@@ -20,7 +20,7 @@ class Renormalised(SameClasses):
     std: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        check_scale(self.mean, self.std, self.shape()[0])
+        check_scales(self.mean, self.std, self.shape()[0])
 
     def load(self, root: Path, split: Split, seed: int) -> Labelled:
         return self.source.load(root, split, seed)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure as Drawing
 from pandas import DataFrame
 
 from pipeline.figures.base import Evidence, Figure, check_width, measured
-from pipeline.figures.style import FAINT, INK, colour, words
+from pipeline.figures.style import FAINT, INK, add_legend, colour, words
 from pipeline.figures.tables import distinct, groups, series, where
 
 _HEIGHT, _BY = 0.24, 0.16  # inches: of a sender's line, and between the cuts on it
@@ -58,7 +58,7 @@ class AccuracyBySender(Figure):
             grid[0][0].plot([], [], linestyle=line, linewidth=1.1, color=INK, label=said[name])[0]
             for name, line in _LINES.items()
         ]
-        drawing.legend(handles=handles, loc="outside upper center", ncols=2)
+        add_legend(drawing, handles, 2)
         return drawing
 
 

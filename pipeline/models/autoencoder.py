@@ -15,7 +15,7 @@ from pipeline.models.lenet import LeNet
 @final
 @dataclass(frozen=True)
 class Autoencoder(Architecture):
-    """That of the paper's code: convolutions in twos, linear layers, a code of unit variance; and the same back.
+    """That of the paper's code: convolutions in twos and linear layers to a code behind a BatchNorm, and a way back.
 
     Pixels come out of a sigmoid, so they should go in between 0 and 1. What the paper shows in pictures is told here
     in numbers too: a `judge`, a LeNet-like classifier of real images that learns beside and shares nothing with the
@@ -30,10 +30,12 @@ class Autoencoder(Architecture):
     image: ClassVar = "decoder"
 
     def __post_init__(self) -> None:
-        numbers = {"channels": min(self.channels), "hidden": self.hidden, "bottleneck": self.bottleneck}
-        for name, size in (*numbers.items(), ("widths", min(self.widths, default=1))):
-            if size < 1:
-                raise ValueError(f"{name}: is {getattr(self, name)}; it should be 1 or more")
+        for name in ("hidden", "bottleneck"):
+            if (size := getattr(self, name)) < 1:
+                raise ValueError(f"{name}: is {size}; it should be 1 or more")
+        for name, sizes in (("channels", self.channels), ("widths", self.widths)):
+            if min(sizes, default=1) < 1:
+                raise ValueError(f"{name}: is {list(sizes)}; each should be 1 or more")
 
     def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
         if shape[1] % 4 or shape[2] % 4:

@@ -27,7 +27,7 @@ Cuts = tuple[tuple[str, Shape], ...]  # names and shapes
 
 
 def caught(action: Callable[[], Any]) -> Iterator[PipelineError]:
-    """What the action refuses to do, where it does."""
+    """The error that the action raises, where it raises one of ours."""
     try:
         action()
     except PipelineError as error:
@@ -76,14 +76,16 @@ def _classes(name: str, dataset: Dataset, root: Path) -> int:
 
 
 def _painters(params: Params, datasets: dict[str, Dataset]) -> Iterator[PipelineError]:
-    """Whether those that make images learn from pixels that they can make."""
+    """Whether those that make images are held against images that they can make."""
     for name, model in params.models.items():
-        scale = datasets[model.dataset].normalisation()
-        if _image(params, name) and (any(scale.mean) or set(scale.std) != {1}):
-            yield ParamsError(
-                f"models.{name}.dataset: {model.dataset} has a mean of {list(scale.mean)} and a deviation of "
-                f"{list(scale.std)}; {name} paints from 0 to 1, so renormalise it to a mean of 0 and a deviation of 1"
-            )
+        wanted = {model.dataset, params.stitch.towards} if name in params.receivers else {model.dataset}
+        for data in sorted(wanted) if _image(params, name) else ():
+            scale = datasets[data].normalisation()
+            if any(scale.mean) or set(scale.std) != {1}:
+                yield ParamsError(
+                    f"datasets.{data}: has a mean of {list(scale.mean)} and a deviation of {list(scale.std)}; "
+                    f"{name} paints from 0 to 1, so renormalise it to a mean of 0 and a deviation of 1"
+                )
 
 
 def _image(params: Params, model: str) -> str:

@@ -27,6 +27,7 @@ MEAN, STD = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.2
 IMAGENETTE = [0, 217, 482, 491, 497, 566, 569, 571, 574, 701]  # its classes among ImageNet's, in order of WNID
 MOBILENET = "MobileNet_V2_Weights.IMAGENET1K_V1"
 RESNET18 = {"blocks": [2, 2, 2, 2], "width": 64}
+AUTOENCODER = {"channels": [256, 512], "hidden": 512, "bottleneck": 128, "widths": [32, 32, 32, 256]}
 VIT_TI = {"patch": 4, "depth": 12, "heads": 3, "dim": 192}
 
 
@@ -111,6 +112,8 @@ def guesses(network: nn.Module, pixels: np.ndarray) -> np.ndarray:
         ("lenet", {"channels": [6, 16], "hidden": [120, 84]}, (1, 28, 28), 61_706),
         # torchvision's VGG19 with ten classes, as Smith et al. (2025) use it
         ("small_vgg", {"depth": 19, "width": 64}, (3, 32, 32), 139_611_210),
+        # that of Smith et al. (2025, section 6): encoder 17,044,096, decoder 342,695,009, and the judge, a LeNet
+        ("autoencoder", AUTOENCODER, (1, 28, 28), 359_800_811),
         # torchvision's ResNet-18 with ten classes
         ("torchvision_model", {"name": "resnet18", "options": {}}, (3, 28, 28), 11_181_642),
     ],

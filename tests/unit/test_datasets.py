@@ -183,6 +183,7 @@ def test_the_examples_of_the_documentation_can_be_built() -> None:
         "static": "Noise",
         "shuffled": "Scrambled",
         "photographs": "Resized",
+        "mnist": "Renormalised",
     }
 
 

@@ -16,7 +16,9 @@ from pipeline.registry import build
 RESNET = {"blocks": [1, 1], "width": 4, "stem": "cifar"}
 LENET = {"channels": [6, 16], "hidden": [120, 84]}
 VIT = {"patch": 4, "depth": 2, "heads": 2, "dim": 8}
+AUTOENCODER = {"channels": [4, 6], "hidden": 16, "bottleneck": 5, "widths": [3, 2]}
 EACH = [
+    ("autoencoder", AUTOENCODER, (1, 16, 16)),
     ("lenet", LENET, (1, 28, 28)),
     ("small_resnet", RESNET, (3, 16, 16)),
     ("small_resnet", {**RESNET, "stem": "imagenet"}, (1, 32, 32)),
@@ -163,6 +165,9 @@ def test_a_vision_transformer_refuses_images_that_do_not_divide_into_patches():
         ("small_vgg", {"depth": 11, "width": 0}, r"width: is 0; it should be 1 or more"),
         ("lenet", {**LENET, "channels": [0, 16]}, r"channels: is \[0, 16\]; each should be 1 or more"),
         ("lenet", {**LENET, "hidden": [120, -1]}, r"hidden: is \[120, -1\]; each should be 1 or more"),
+        ("autoencoder", {**AUTOENCODER, "channels": [8, 0]}, r"channels: is \[8, 0\]; each should be 1 or more"),
+        ("autoencoder", {**AUTOENCODER, "bottleneck": 0}, "bottleneck: is 0; it should be 1 or more"),
+        ("autoencoder", {**AUTOENCODER, "widths": [4, 0]}, r"widths: is \[4, 0\]; each should be 1 or more"),
         ("vit_tiny", {**VIT, "patch": 0}, "patch: is 0; it should be 1 or more"),
         ("vit_tiny", {**VIT, "heads": 3}, "dim: is 8; it should be a multiple of the 3 heads"),
         ("torchvision_model", {"name": "resnet81", "options": {}}, "name: resnet81 is not .*did you mean resnet1"),

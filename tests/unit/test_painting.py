@@ -227,8 +227,16 @@ def test_the_report_shows_what_was_painted_and_holds_it_against_the_receivers_ow
         ),
         (
             {"datasets": {**study().datasets, "shapes": study().datasets["shapes"]["source"]}},
-            "models.shapes.dataset: shapes has a mean of [0.26, 0.26, 0.26] and a deviation of [0.37, 0.37, 0.37]; "
+            "datasets.shapes: has a mean of [0.26, 0.26, 0.26] and a deviation of [0.37, 0.37, 0.37]; "
             "shapes paints from 0 to 1, so renormalise it to a mean of 0 and a deviation of 1",
+        ),
+        (
+            {
+                "datasets": {**study().datasets, "plain": study().datasets["hues"]["source"]},
+                "extract__datasets": ["hues", "plain"],
+                "stitch__towards": "plain",
+            },
+            "datasets.plain: has a mean of [0.5, 0.5, 0.5]",
         ),
     ],
 )
