@@ -233,7 +233,7 @@ def test_the_report_shows_what_was_painted_and_holds_it_against_the_receivers_ow
         (
             {
                 "datasets": {**study().datasets, "plain": study().datasets["hues"]["source"]},
-                "extract__datasets": ["hues", "plain"],
+                "extract__datasets": ["hues", "shapes", "plain"],
                 "stitch__towards": "plain",
             },
             "datasets.plain: has a mean of [0.5, 0.5, 0.5]",
