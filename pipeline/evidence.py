@@ -23,11 +23,12 @@ def read_evidence(params: Params) -> Evidence:
     receivers = product(params.receivers, params.seeds)
     similarity = _all(SIMILARITY, map(paths.comparison, params.similarity))
     cells = _all(CELL, (paths.cells(*pair) for pair in pairs))
-    paintings = dict(_paintings(params, cells))
+    controls = _controls(params, "cells")
+    paintings = dict(_paintings(params, cells, controls))
     return Evidence(
         cells=cells,
         audits=_all(CELL, (paths.audit(*pair) / "rows.csv" for pair in pairs)),
-        controls=_controls(params, "cells"),
+        controls=controls,
         control_audits=_controls(params, "audits"),
         bars=_bars(params, pairs),
         networks=_accuracies(params),
@@ -56,13 +57,16 @@ def _originals(dataset: str, classes: int | None) -> np.ndarray:
     return np.load(folder / "inputs.npy", mmap_mode="r")[numbers]
 
 
-def _paintings(params: Params, cells: DataFrame) -> Iterator[tuple[Place, np.ndarray]]:
-    """Of the cells that paint; their files lie beside those of their stitches."""
-    first = where(cells, seed=params.seeds[0])[["sender", "receiver", "objective", "sender_cut", "receiver_cut"]]
-    for sender, receiver, objective, source, target in first.drop_duplicates().itertuples(index=False, name=None):
-        path = paths.stitches(sender, receiver, params.seeds[0]) / f"{objective}--{source}--{target}.npy"
-        if path.exists():
-            yield (sender, receiver, objective, source, target), np.load(path)
+def _paintings(params: Params, cells: DataFrame, controls: DataFrame) -> Iterator[tuple[Place, np.ndarray]]:
+    """Of the cells that paint, controls last; their files lie beside those of their stitches."""
+    keys, seed = ["sender", "receiver", "objective", "sender_cut", "receiver_cut"], params.seeds[0]
+    for rows in (cells, controls):
+        first = where(rows, seed=seed)[keys].drop_duplicates()
+        for sender, receiver, objective, source, target in first.itertuples(index=False, name=None):
+            stitched = paths.stitches(sender, receiver, seed)
+            folder = stitched if rows is cells else paths.controls(receiver, seed) / sender
+            if (path := folder / f"{objective}--{source}--{target}.npy").exists():
+                yield (sender, receiver, objective, source, target), np.load(path)
 
 
 def read_swatches(dataset: str) -> dict[str, list[np.ndarray]]:

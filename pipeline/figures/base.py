@@ -43,7 +43,7 @@ class Evidence:
     cuts        of each model, in its own order
     originals   the first test images of the cells' dataset, N × C × H × W bytes
     paintings   what cells make of those, where they make images: by (sender, receiver, objective,
-                sender_cut, receiver_cut), of the first seed
+                sender_cut, receiver_cut), of the first seed; and what cells of controls make
     swatches    of each dataset, the first SWATCHES images (H × W × C bytes) of each of its first
                 SWATCH_CLASSES classes, by class name
     """

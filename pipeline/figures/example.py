@@ -32,7 +32,7 @@ def example_evidence() -> Evidence:
         cuts={model: list(CUTS) for model in MODELS},
         swatches={model: _images(chance, 1 if model == "bw" else 3) for model in MODELS},
         originals=_pictures(chance, 3),
-        paintings={(sender, "digit", "task", "layer4", "input"): _pictures(chance, 1) for sender in MODELS[:2]},
+        paintings={(name, "digit", "task", "layer4", "input"): _pictures(chance, 1) for name in (*MODELS[:2], "noise")},
     )
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar, final
 
 import numpy as np
 from matplotlib.figure import Figure as Drawing
-from pandas import DataFrame
+from pandas import DataFrame, concat
 
 from pipeline.arrays import PAINTED
 from pipeline.errors import ParamsError
@@ -25,7 +25,8 @@ class Paintings(Figure):
     Of the first seed, with the share of all test images whose painting is told to be what it should be: by the
     receiver, or by the network that judges an autoencoder's. Where the receiver is an autoencoder, the stitch feeds
     its decoder; where the receiver's cut is its input, the stitch paints what the receiver is to see, shown with the
-    receiver's normalisation undone. That an image looks right does not show that its content came from the sender: a
+    receiver's normalisation undone. Controls come last: an untrained network is given the same images, the receiver
+    itself its own, and noise none. That an image looks right does not show that its content came from the sender: a
     decoder paints what it learnt.
     """
 
@@ -41,10 +42,11 @@ class Paintings(Figure):
     def draw(self, evidence: Evidence) -> Drawing:
         if not evidence.paintings:
             raise ParamsError("figures.paintings: no receiver makes images; leave the figure out")
-        cells = where(evidence.cells, measure="accuracy")
-        rows = {words(evidence.data): evidence.originals} | {
-            f"{_name(*place)}\n{_accuracy(cells, place)}": painted for place, painted in evidence.paintings.items()
-        }
+        cells = where(concat([evidence.cells, evidence.controls]), measure="accuracy")
+        rows = {words(evidence.data): evidence.originals}
+        for place, painted in evidence.paintings.items():
+            kind = "" if place[0] in evidence.cuts else " (control)"
+            rows[f"{words(place[0])}{kind} → {_name(*place[1:])}\n{_accuracy(cells, place)}"] = painted
         side = (self.width - _LABEL) / self.images
         drawing = Drawing(figsize=(self.width, (side + _GAP) * len(rows)))
         grid = drawing.subplots(len(rows), 1, squeeze=False)[:, 0]
@@ -65,9 +67,9 @@ def _accuracy(cells: DataFrame, place: Place) -> str:
     return f"accuracy {100 * series(there, 'value').iloc[0]:.0f} %" if len(there) else ""
 
 
-def _name(sender: str, receiver: str, objective: str, source: str, target: str) -> str:
+def _name(receiver: str, objective: str, source: str, target: str) -> str:
     cuts = source if source == target else f"{source} → {target}"
-    return f"{words(sender)} → {words(receiver)}\n{words(objective)}, {cuts}"
+    return f"{words(receiver)}\n{words(objective)}, {cuts}"
 
 
 def _strip(images: np.ndarray) -> np.ndarray:

@@ -69,6 +69,10 @@ def run(params: Params, receiver: str, seed: int) -> None:
     folder = gathering("control", receiver, seed)
     write_text(folder / "cells.csv", csv(rows(tasks, params.controls)))
     audit.write(audits, params.detection, folder, "audits.csv")
+    for cell in tasks:
+        if (painted := cell.folder / cell.painting).exists():
+            (folder / cell.sender).mkdir(exist_ok=True)
+            shutil.copyfile(painted, folder / cell.sender / cell.painting)
     appear(folder, paths.controls(receiver, seed))
     shutil.rmtree(_untrained_folder(receiver, seed), ignore_errors=True)
 

@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 from pipeline import paths
 from pipeline.arrays import PAINTED
 from pipeline.errors import ParamsError
+from pipeline.evidence import read_evidence
 from pipeline.loading import typed_params
 from pipeline.objectives.assignment import assigned
 from pipeline.params import Params
@@ -212,6 +213,8 @@ def test_the_report_shows_what_was_painted_and_holds_it_against_the_receivers_ow
     assert Path("reports/figures/paintings.svg").stat().st_size > 10_000
     assert cells["unstitched"].tolist() == pytest.approx([own_accuracy()] * 2, abs=1e-6)
     assert all(noise == noise for noise in cells["noise"].tolist())
+    shown = [(place[0], place[2]) for place in read_evidence(params).paintings]
+    assert shown == [("hues", "class_map"), ("hues", "assignment"), ("noise", "class_map"), ("noise", "assignment")]
 
 
 @pytest.mark.parametrize(
