@@ -124,9 +124,11 @@ class Tables:
 
     def _moved(self, kept: np.ndarray, order: np.ndarray) -> np.ndarray:
         total, filled, size = np.zeros((kept.shape[1],) * 2), 0, max(1, BLOCK // self._samples)
+        moved = np.empty((size * self._samples, kept.shape[1]))  # once: memory that is asked for anew is slow to touch
         for start in range(0, self._samples, size):
             places = self._places(order, np.arange(start, min(start + size, self._samples)))
-            total += kept[filled : filled + len(places)].T @ kept[places]
+            there = kept.take(places, 0, moved[: len(places)], "clip")  # all are inside; "raise" would copy
+            total += kept[filled : filled + len(places)].T @ there
             filled += len(places)
         return total
 
