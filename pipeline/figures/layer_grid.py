@@ -1,5 +1,6 @@
 """What is measured of every layer stitched into every layer, as Hernandez et al. (2022), figures 2 and 4."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -14,7 +15,6 @@ from pipeline.figures.style import words
 from pipeline.figures.tables import distinct, summarised, where
 
 _HIGHEST = 1.5  # times as high as wide, whatever the numbers of layers
-_SHARES = ("accuracy", "auroc_")  # of one, so that their maps have one scale in all studies
 
 
 @final
@@ -25,7 +25,8 @@ class LayerGrid(Figure):
     A map for each objective, means over seeds; each block is a pair of networks, its layers from first to last. Where a
     block is as bright below its diagonal as on it, later layers can be stitched into all earlier ones. Read as
     similarity, such a map says of far-apart layers that they are alike: see it beside the same map of what detectors
-    say, of another objective, and of similarity itself. What was not measured is blank.
+    say, of another objective, and of similarity itself. Colours of accuracies go from 0 to the tenth above the highest,
+    those of AUROCs from 0 to 1. What was not measured is blank.
     """
 
     width: float
@@ -45,8 +46,7 @@ class LayerGrid(Figure):
         names = Names(self.width, len(objectives), down, across)
         drawing, maps, beside = frames(self.width, len(objectives), names, min(len(down) / len(across), _HIGHEST))
         values = [_matrix(where(rows, objective=objective), down, across) for objective in objectives]
-        shares = self.measure.startswith(_SHARES)
-        low, high = (0.0, 1.0) if shares else (float(np.nanmin(values)), float(np.nanmax(values)))
+        low, high = self._scale(float(np.nanmin(values)), float(np.nanmax(values)))
         for axes, objective, matrix in zip(maps, objectives, values, strict=True):
             axes.imshow(matrix, vmin=low, vmax=high, cmap="cividis", aspect="auto")
             axes.set_title(words(objective))
@@ -54,6 +54,12 @@ class LayerGrid(Figure):
         drawing.colorbar(maps[0].images[0], cax=beside, label=words(self.measure))
         beside.spines[:].set_visible(False)
         return drawing
+
+    def _scale(self, least: float, most: float) -> tuple[float, float]:
+        """The numbers of the darkest and the brightest colour."""
+        if self.measure.startswith("auroc_"):
+            return 0.0, 1.0  # so that these maps have one scale in all studies
+        return (0.0, math.ceil(10 * most) / 10) if self.measure == "accuracy" else (least, most)
 
 
 def _cuts(rows: DataFrame, evidence: Evidence, side: str, model: str) -> list[str]:

@@ -224,6 +224,12 @@ def test_the_grid_shows_each_cell_where_its_names_say(evidence: Evidence):
     assert [title(axes) for axes in drawing.axes[:2]] == ["task", "direct"]
 
 
+def test_the_grid_of_accuracies_goes_up_to_the_tenth_above_the_highest(evidence: Evidence):
+    image = figure("layer_grid").draw(replace(evidence, cells=evidence.cells.assign(value=0.43))).axes[0].images[0]
+
+    assert image.get_clim() == (0, 0.5)
+
+
 def test_the_grid_of_a_measure_without_a_scale_has_that_of_its_numbers(evidence: Evidence):
     ranks = where(evidence.audits, measure="numerical")
     means = summarised(ranks, ["sender", "objective", "receiver_cut"], "value", mean="mean")["mean"].tolist()
