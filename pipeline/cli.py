@@ -64,11 +64,11 @@ def main() -> None:
 
 def _run(stage: str, arguments: Sequence[Any], outputs: Sequence[Path]) -> None:
     """One stage of the study in this folder, and a note of what it took."""
-    from pipeline import journal
-
     params = load_params(paths.PARAMS)
     if params.machine.threads:  # read by every numerical library when it is first imported
         os.environ.setdefault("OMP_NUM_THREADS", str(params.machine.threads))
+    from pipeline import journal  # imports one: before the line above, two threads would wait for each other
+
     started = time.perf_counter()
     run: Callable[..., None] = import_module(f"pipeline.stages.{stage}").run
     run(params, *arguments)

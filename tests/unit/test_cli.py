@@ -1,6 +1,9 @@
 """The commands for people: cuts and study."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +38,23 @@ def test_cuts_of_what_is_not_a_model_or_shape_are_refused(arguments: list[str], 
     assert result.exit_code == 2
     assert words in result.output
     assert result.output.count("\n") == 1
+
+
+def test_a_stage_computes_with_as_many_threads_as_params_say(tmp_path: Path) -> None:
+    """NumPy's BLAS reads how many when it is loaded, and is slower with two where processors are shared."""
+    tiny = TOP / "studies/tiny"
+    for file in ("params.yaml", "dvc.yaml"):
+        text = (tiny / file).read_text()
+        (tmp_path / file).write_text(text.replace("root: ../..", f"root: {TOP}"))
+    told = "import threadpoolctl; print({pool['num_threads'] for pool in threadpoolctl.threadpool_info()})"
+    code = f"import pipeline.cli as cli; cli._run('dataset', ['patches'], []); {told}"
+    unset = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=unset | {"PYTHONPATH": str(TOP)}, capture_output=True, text=True
+    )
+
+    assert found.stdout.splitlines()[-1] == "{1}", found.stderr
 
 
 def copy_of_the_top(folder: Path) -> None:
