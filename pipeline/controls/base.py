@@ -3,11 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
-from pipeline.arrays import Labels, Rows, Sender
-from pipeline.probing import Others
-from pipeline.views import Whole
+import torch
+from torch import Tensor, nn
+
+from pipeline.arrays import Activations, Labels, Sender
+
+Loss = Callable[[Tensor, Tensor], Tensor]  # of a batch of activations and their labels
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,30 @@ class Control(ABC):
     def sender(self, setting: Setting) -> Sender: ...
 
 
+@dataclass(frozen=True)
+class Given:
+    """What a baseline learns from and is tested on: one cut of one sender."""
+
+    rows: Callable[[str], Activations]  # of a split
+    labels: Callable[[str], Labels]
+    device: torch.device
+    seed: int
+    descend: Callable[[nn.Module, Loss, str], None]  # trains a module in place, by the recipe of that name
+    tested: Callable[[nn.Module], float]  # a module's accuracy on the test split
+
+
 class Baseline(ABC):
     """A variant's fields are its options. It gives a number that a stitch from the same activations is held against."""
 
-    of: ClassVar[Whole]  # which numbers of an activation are the features of a row
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """Names of the recipes that it is trained by."""
+        return ()
+
+    def held(self, rows: Activations) -> int:
+        """How many bytes it must have room for, however few there are."""
+        return 0
 
     @abstractmethod
-    def accuracy(self, train: tuple[Rows, Labels], test: Others) -> float:
-        """Of the test split, by what the training split teaches; rows have a single axis of features."""
+    def accuracy(self, given: Given) -> float:
+        """Of the test split, by what the training split teaches."""

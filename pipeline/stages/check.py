@@ -6,6 +6,7 @@ from pathlib import Path
 from pipeline import paths
 from pipeline.augmentation import composed
 from pipeline.controls import CONTROLS
+from pipeline.controls.base import Baseline, Control
 from pipeline.datasets import DATASETS
 from pipeline.datasets.base import Dataset
 from pipeline.detectors import DETECTORS
@@ -40,7 +41,7 @@ FAMILIES: dict[str, Table] = {
 def check(params: Params) -> list[PipelineError]:
     """All that is wrong, a line each; the dear checks only where the cheap ones found nothing."""
     found = [*problems(params), *_variants(params), *_augmentations(params), *_references(params), *_detectors(params)]
-    found += unfounded(params)
+    found += [*_baselines(params), *unfounded(params)]
     return found or [*_device(params), *_files(params)] or list(misfits(params))
 
 
@@ -82,18 +83,32 @@ def _detectors(params: Params) -> Iterator[PipelineError]:
             detector: Detector = build(f"detectors.{name}", DETECTORS, name, options)
         except PipelineError:
             continue  # told already
-        for recipe in detector.recipes:
-            if recipe not in params.recipes:
-                yield ParamsError(
-                    f"detectors.{name}: {recipe} is not defined in recipes; {choices(recipe, params.recipes)}"
-                )
-            elif params.recipes[recipe].augment or params.recipes[recipe].batch < 4:
-                yield ParamsError(f"detectors.{name}: recipes.{recipe} should augment nothing, in batches of 4 or more")
+        yield from _recipes(params, f"detectors.{name}", detector.recipes, 4)
         if detector.auxiliary and params.detection.auxiliary == params.stitch.towards:
             yield ParamsError(
                 f"detection.auxiliary: is {params.detection.auxiliary}, which {name} is to tell from what is out of "
                 "distribution; it should be another dataset"
             )
+
+
+def _baselines(params: Params) -> Iterator[PipelineError]:
+    """Whether those controls that are trained have recipes they can go by."""
+    for name, options in params.controls.items():
+        try:
+            control: Control | Baseline = build(f"controls.{name}", CONTROLS, name, options)
+        except PipelineError:
+            continue  # told already
+        if isinstance(control, Baseline):
+            yield from _recipes(params, f"controls.{name}", control.recipes, 2)
+
+
+def _recipes(params: Params, where: str, recipes: tuple[str, ...], batch: int) -> Iterator[PipelineError]:
+    """Whether these are defined, and go for activations."""
+    for recipe in recipes:
+        if recipe not in params.recipes:
+            yield ParamsError(f"{where}: {recipe} is not defined in recipes; {choices(recipe, params.recipes)}")
+        elif params.recipes[recipe].augment or params.recipes[recipe].batch < batch:
+            yield ParamsError(f"{where}: recipes.{recipe} should augment nothing, in batches of {batch} or more")
 
 
 def _augmentations(params: Params) -> Iterator[PipelineError]:

@@ -67,7 +67,7 @@ def run(params: Params, receiver: str, seed: int) -> None:
     shown = progress(tasks, len(tasks), f"audit controls of {receiver}", "cells")
     audits = audit.audited(shown, params, receiver, seed)
     folder = gathering("control", receiver, seed)
-    write_text(folder / "cells.csv", csv(rows(tasks, params.controls)))
+    write_text(folder / "cells.csv", csv(rows(tasks, params)))
     audit.write(audits, params.detection, folder, "audits.csv")
     for cell in tasks:
         if (painted := cell.folder / cell.painting).exists():

@@ -8,11 +8,10 @@ smaller of the two ranks. Its accuracy is that of the network itself with so muc
 import numpy as np
 import torch
 
-from pipeline.arrays import Activations, Labels
 from pipeline.cutting import Cuttable
 from pipeline.folding import folded
-from pipeline.networks import TEST_BATCH, read_network, read_plan
-from pipeline.reading import tensor
+from pipeline.networks import read_network, read_plan
+from pipeline.reading import accuracy
 from pipeline.store import Store
 from pipeline.truncation import Truncation
 from pipeline.weights import weights_digest
@@ -30,17 +29,10 @@ def accuracies(store: Store, cut: str, truncation: Truncation, device: torch.dev
     store.expect(weights=weights_digest(network))
     cuttable = Cuttable(network, read_plan(model).shape)
     tail = folded(cuttable.tail(cuttable.cut(cut))).to(device)
-    return [_accuracy(tail, rows, store.labels("test"), device) for rows in truncation.layers()]
+    return [accuracy(tail, rows, store.labels("test"), device) for rows in truncation.layers()]
 
 
 def matched(found: list[float]) -> np.ndarray:
     """From every rank to every other, of the network's accuracies at ranks that fall."""
     ranks = np.arange(len(found))
     return np.array(found)[np.maximum.outer(ranks, ranks)]
-
-
-@torch.inference_mode()
-def _accuracy(tail: torch.nn.Module, rows: Activations, labels: Labels, device: torch.device) -> float:
-    starts = range(0, len(labels), TEST_BATCH)
-    answers = [tail(tensor(rows.read(at, min(at + TEST_BATCH, len(labels))), device)).argmax(1).cpu() for at in starts]
-    return float((torch.cat(answers).numpy() == labels).mean())

@@ -1,20 +1,27 @@
-"""Controls: noise that is the same whenever it is read, and a probe with one right answer."""
+"""Controls: noise that is the same whenever it is read, and probes held against oracles."""
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
+from torch import nn
 
 from pipeline import probing
 from pipeline.arrays import Activations, Labels, Sender, Shape
-from pipeline.controls.base import Setting
+from pipeline.controls.base import Given, Loss, Setting
 from pipeline.controls.noise import Noise
 from pipeline.controls.probe import Probe
 from pipeline.controls.random import Random
 from pipeline.controls.self import Self
 from pipeline.controls.whole_probe import WholeProbe
 from pipeline.errors import TrainingError
+from pipeline.params import Recipe
+from pipeline.randomness import generator, seeded
+from pipeline.training import Feed, fit
 from tests.property.test_similarity import Held
 
 RANDOM = np.random.default_rng(5)
@@ -96,11 +103,23 @@ def test_the_receiver_is_its_own_sender_and_only_random_runs_a_network() -> None
         Random().sender(given_)
 
 
-@pytest.mark.parametrize("probe", [Probe, WholeProbe])
+Descend = Callable[[nn.Module, Loss, str], None]
+
+
+def given_(parts: dict[str, tuple[np.ndarray, np.ndarray]], descend: Descend | None = None) -> Given:
+    def accuracy(module: nn.Module) -> float:
+        rows, labels = parts["test"]
+        with torch.inference_mode():
+            return float((module(torch.from_numpy(rows)).argmax(1).numpy() == labels).mean())
+
+    return Given(
+        lambda split: Held(parts[split][0]), lambda split: parts[split][1], torch.device("cpu"), 3,
+        descend or (lambda *_: pytest.fail("something was trained")), accuracy,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(("samples", "features"), [(200, 5), (60, 90)])
-def test_probes_are_scikit_learns_logistic_regression(
-    samples: int, features: int, probe: type[Probe | WholeProbe]
-) -> None:
+def test_a_probe_is_scikit_learns_logistic_regression(samples: int, features: int) -> None:
     """Also with more features than samples, and a dead one."""
     centres = RANDOM.standard_normal((4, features)) * 0.7
     labels = RANDOM.integers(0, 4, 2 * samples)
@@ -112,9 +131,46 @@ def test_probes_are_scikit_learns_logistic_regression(
     oracle = LogisticRegression(C=1 / (0.05 * samples), tol=1e-8, max_iter=5000)
     oracle.fit((train[0] - mean) / deviation, train[1])
 
-    found = probe(0.05).accuracy(train, test)
+    found = Probe(0.05).accuracy(given_({"train": train, "test": test}))
 
     assert found == pytest.approx(oracle.score((test[0] - mean) / deviation, test[1]), abs=1.01 / samples)
+
+
+def test_a_probe_of_all_numbers_is_softmax_regression_by_the_recipe_that_it_names() -> None:
+    """Against gradients in closed form and steps with momentum, by hand in float64, over the same batches."""
+    recipe = Recipe("sgd", 0.05, 0.9, 0.01, "all", "constant", (), 0, 4, 16)
+    centres = RANDOM.standard_normal((3, 2, 2, 2))
+    labels = RANDOM.integers(0, 3, 90)
+    rows = (centres[labels] + RANDOM.standard_normal((90, 2, 2, 2))).astype(np.float32)
+    named, modules = list[str](), list[nn.Module]()
+
+    def descend(module: nn.Module, loss: Loss, name: str) -> None:
+        named.append(name)
+        modules.append(module)
+        answers = torch.from_numpy(labels[:60])
+        feed = Feed(60, lambda at, _: (torch.from_numpy(rows[at]), answers[at]))
+        fit(module, loss, feed, recipe, 3, "probe")
+
+    parts = {"train": (rows[:60], labels[:60]), "test": (rows[60:], labels[60:])}
+    found = WholeProbe("gentle").accuracy(given_(parts, descend))
+
+    with seeded(3):
+        fresh = nn.Linear(8, 3)
+    weight = np.c_[fresh.weight.detach().numpy(), fresh.bias.detach().numpy()].astype(np.float64)
+    inputs, speed = np.c_[rows.reshape(90, 8), np.ones(90)].astype(np.float64), np.zeros((3, 9))
+    for epoch in range(4):
+        order = generator(3, "order", epoch).permutation(60)
+        for at in np.split(order, range(16, 60, 16)):
+            odds = np.exp(inputs[at] @ weight.T)
+            slope = (odds / odds.sum(1, keepdims=True) - np.eye(3)[labels[at]]).T @ inputs[at] / len(at) + 0.01 * weight
+            speed = 0.9 * speed + slope
+            weight -= 0.05 * speed
+    layer = modules[0].get_submodule("1")
+    assert named == ["gentle"]
+    np.testing.assert_allclose(layer.get_parameter("weight").detach(), weight[:, :8], atol=1e-5)
+    np.testing.assert_allclose(layer.get_parameter("bias").detach(), weight[:, 8], atol=1e-5)
+    assert found == ((inputs[60:] @ weight.T).argmax(1) == labels[60:]).mean()
+    assert 1 > found > 0.5
 
 
 def test_a_probe_that_does_not_get_to_its_minimum_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +178,7 @@ def test_a_probe_that_does_not_get_to_its_minimum_is_no_number(monkeypatch: pyte
     rows, labels = RANDOM.standard_normal((60, 30)), RANDOM.integers(0, 3, 60)
 
     with pytest.raises(TrainingError, match=r"probe: its slope is .* after 2 steps; a larger decay gets it"):
-        Probe(0.001).accuracy((rows, labels), (rows, labels))
+        Probe(0.001).accuracy(given_({"train": (rows, labels), "test": (rows, labels)}))
 
 
 @pytest.mark.parametrize(

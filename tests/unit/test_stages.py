@@ -565,9 +565,15 @@ def test_each_control_has_a_probe_of_its_own() -> None:
     assert told["self"] > 0.9 > 0.6 > told["noise"]
 
 
+def probing(**changes: object) -> dict[str, Any]:
+    """Changes to a study that have all numbers probed."""
+    recipe = {**TINY["recipes"]["sgd"], "augment": [], **changes}
+    return {"controls": {"whole_probe": {"recipe": "probing"}}, "recipes": {**TINY["recipes"], "probing": recipe}}
+
+
 @pytest.mark.usefixtures("finished")
-def test_probes_are_of_means_over_places_or_of_all_numbers() -> None:
-    stitch.run(study(controls={"probe": {"decay": 0.05}, "whole_probe": {"decay": 0.05}}), "one", "two", 0)
+def test_a_probe_is_of_means_over_places() -> None:
+    stitch.run(study(controls={"probe": {"decay": 0.05}}), "one", "two", 0)
     found = pandas.read_csv(paths.cells("one", "two", 0)).drop_duplicates(["sender_cut", "measure"])
     given = open_store("one", 0, "patches")
 
@@ -576,10 +582,49 @@ def test_probes_are_of_means_over_places_or_of_all_numbers() -> None:
         rows = {split: given.rows(split, cut) for split in ("train", "test")}
         read = {split: (rows[split].read(0, rows[split].shape[0]), given.labels(split)) for split in rows}
         pooled = {split: (x.mean(axis=tuple(range(2, x.ndim))), y) for split, (x, y) in read.items()}
-        flat = {split: (x.reshape(len(x), -1), y) for split, (x, y) in read.items()}
-        for name, parts in (("probe", pooled), ("whole_probe", flat)):
-            (value,) = where(found, sender_cut=cut, measure=name)["value"]
-            assert value == probe_accuracy(parts["train"], parts["test"], 0.05)
+        (value,) = where(found, sender_cut=cut, measure="probe")["value"]
+        assert value == probe_accuracy(pooled["train"], pooled["test"], 0.05)
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_probe_of_all_numbers_is_the_same_whoever_asks_first() -> None:
+    """It is kept for all who ask again, so neither a sender's name nor a receiver may decide it."""
+    changes = probing(lr=1e-4, epochs=1)
+    params = study(**{**changes, "controls": {"self": {}, **changes["controls"]}})
+
+    def probed(table: Path) -> dict[str, float]:
+        found = pandas.read_csv(table).query("measure == 'whole_probe'")
+        return dict(zip(found["sender_cut"], found["value"], strict=True))
+
+    stitch.run(params, "two", "two", 0)
+    as_sender = probed(paths.cells("two", "two", 0))
+    shutil.rmtree(paths.scratch("baseline", "any").parent)
+    control.run(params, "two", 0)
+
+    assert as_sender == probed(paths.controls("two", 0) / "cells.csv")
+    assert len(set(as_sender.values())) == 3
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_probe_of_all_numbers_is_made_anew_by_another_recipe_or_seed() -> None:
+    def found(params: Params) -> set[Path]:
+        before = set(paths.scratch("baseline", "any").parent.glob("*"))
+        stitch.run(params, "one", "two", 0)
+        return set(paths.scratch("baseline", "any").parent.glob("*")) - before
+
+    cuts = len(open_store("one", 0, "patches").cuts)
+    assert len(found(study(**probing(epochs=2)))) == cuts
+    assert not found(study(**probing(epochs=2)))
+    assert len(found(study(**probing(epochs=1)))) == cuts
+    assert len(found(study(**probing(epochs=1), seed=UNMADE))) == cuts
+
+
+def test_a_probe_that_lacks_its_recipe_is_found_by_check() -> None:
+    undefined, augmenting = study(**probing(augment=["flip"])), study(controls={"whole_probe": {"recipe": "sdg"}})
+
+    told = [str(error) for params in (undefined, augmenting) for error in check.check(replace(params, root=str(TOP)))]
+    assert any("controls.whole_probe: recipes.probing should augment nothing" in line for line in told)
+    assert any("controls.whole_probe: sdg is not defined in recipes; did you mean sgd?" in line for line in told)
 
 
 @pytest.mark.usefixtures("finished")
@@ -587,9 +632,9 @@ def test_a_probe_that_there_is_no_room_for_is_refused_before_anything_is_stitche
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(stitch, "run_tasks", lambda *_: pytest.fail("a stitch was trained"))
-    params = study(controls={"whole_probe": {"decay": 0.05}}, machine__memory_gb=1e-4)
+    params = study(controls={"probe": {"decay": 0.05}}, machine__memory_gb=1e-5)
 
-    with pytest.raises(ResourceError, match=r"controls\.whole_probe: \d+ activations of one/.*memory_gb gives 0\.0001"):
+    with pytest.raises(ResourceError, match=r"controls\.probe: \d+ activations of one/.*memory_gb gives 1e-05"):
         stitch.run(params, "one", "two", 0)
 
 
