@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from pipeline.arrays import Activations, Labels
 from pipeline.randomness import generator
@@ -17,7 +17,6 @@ from pipeline.rows import PackedRows, Picked
 from pipeline.training import Batch, Feed, Source
 
 RUN = 128  # rows read together from a `packed` array
-_BATCH = 512  # rows that are tested together
 
 
 def batches_of(rows: Activations, towards: Labels | Activations, memory: int, device: torch.device) -> Source:
@@ -41,14 +40,6 @@ def batches_of(rows: Activations, towards: Labels | Activations, memory: int, de
 def tensor(rows: np.ndarray, device: torch.device) -> Tensor:
     """`rows` in float32 on the device, never an alias of a mapped file."""
     return torch.from_numpy(np.require(rows, np.float32, "W")).to(device)  # maps are read-only, and so copied
-
-
-@torch.inference_mode()
-def accuracy(module: nn.Module, rows: Activations, labels: Labels, device: torch.device) -> float:
-    """How many of the rows a module, on the device, gives the right class."""
-    starts = range(0, len(labels), _BATCH)
-    answers = [module(tensor(rows.read(at, min(at + _BATCH, len(labels))), device)).argmax(1).cpu() for at in starts]
-    return float((torch.cat(answers).numpy() == labels).mean())
 
 
 class _Rows:

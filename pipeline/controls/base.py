@@ -40,7 +40,7 @@ class Control(ABC):
 
 
 @dataclass(frozen=True)
-class Given:
+class Material:
     """What a baseline learns from and is tested on: one cut of one sender."""
 
     rows: Callable[[str], Activations]  # of a split
@@ -48,7 +48,7 @@ class Given:
     device: torch.device
     seed: int
     descend: Callable[[nn.Module, Loss, str], None]  # trains a module in place, by the recipe of that name
-    tested: Callable[[nn.Module], float]  # a module's accuracy on the test split
+    test: Callable[[nn.Module], float]  # a module's accuracy on the test split
 
 
 class Baseline(ABC):
@@ -59,10 +59,10 @@ class Baseline(ABC):
         """Names of the recipes that it is trained by."""
         return ()
 
-    def held(self, rows: Activations) -> int:
-        """How many bytes it must have room for, however few there are."""
+    def needs(self, rows: Activations) -> int:
+        """Bytes of memory that it cannot do without, for so many training rows."""
         return 0
 
     @abstractmethod
-    def accuracy(self, given: Given) -> float:
+    def accuracy(self, material: Material) -> float:
         """Of the test split, by what the training split teaches."""

@@ -4,7 +4,7 @@ from typing import final
 import numpy as np
 
 from pipeline.arrays import Activations, Rows
-from pipeline.controls.base import Baseline, Given
+from pipeline.controls.base import Baseline, Material
 from pipeline.probing import probe_accuracy
 from pipeline.views import rows_of
 
@@ -27,11 +27,11 @@ class Probe(Baseline):
         if not self.decay > 0:
             raise ValueError(f"decay: is {self.decay:g}; it should be above 0, for one minimum")
 
-    def held(self, rows: Activations) -> int:
+    def needs(self, rows: Activations) -> int:
         return _COPIES * 8 * rows.shape[0] * rows_of(rows.read(0, 1), "pooled").shape[1]
 
-    def accuracy(self, given: Given) -> float:
-        train, test = ((_pooled(given.rows(split)), given.labels(split)) for split in ("train", "test"))
+    def accuracy(self, material: Material) -> float:
+        train, test = ((_pooled(material.rows(split)), material.labels(split)) for split in ("train", "test"))
         return probe_accuracy(train, test, self.decay)
 
 

@@ -1,8 +1,8 @@
 """A study's params → what it will take: bytes of stores, and arithmetic as hours on one device.
 
-Counted are the multiplications of networks, tails, stitches, detectors and closed forms; reading, similarities, ranks
-and starting processes are not. A step backwards counts as one forward for what only passes gradients on, and as two
-for what learns.
+Counted are the multiplications of networks, tails, stitches, detectors and closed forms; reading, probes,
+similarities, ranks and starting processes are not. A step backwards counts as one forward for what only passes
+gradients on, and as two for what learns.
 """
 
 from collections.abc import Iterator

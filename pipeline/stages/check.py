@@ -83,7 +83,7 @@ def _detectors(params: Params) -> Iterator[PipelineError]:
             detector: Detector = build(f"detectors.{name}", DETECTORS, name, options)
         except PipelineError:
             continue  # told already
-        yield from _recipes(params, f"detectors.{name}", detector.recipes, 4)
+        yield from _recipes(params, f"detectors.{name}", detector.recipes, batch=4)
         if detector.auxiliary and params.detection.auxiliary == params.stitch.towards:
             yield ParamsError(
                 f"detection.auxiliary: is {params.detection.auxiliary}, which {name} is to tell from what is out of "
@@ -99,16 +99,17 @@ def _baselines(params: Params) -> Iterator[PipelineError]:
         except PipelineError:
             continue  # told already
         if isinstance(control, Baseline):
-            yield from _recipes(params, f"controls.{name}", control.recipes, 2)
+            yield from _recipes(params, f"controls.{name}", control.recipes)
 
 
-def _recipes(params: Params, where: str, recipes: tuple[str, ...], batch: int) -> Iterator[PipelineError]:
+def _recipes(params: Params, where: str, recipes: tuple[str, ...], batch: int = 0) -> Iterator[PipelineError]:
     """Whether these are defined, and go for activations."""
     for recipe in recipes:
         if recipe not in params.recipes:
             yield ParamsError(f"{where}: {recipe} is not defined in recipes; {choices(recipe, params.recipes)}")
         elif params.recipes[recipe].augment or params.recipes[recipe].batch < batch:
-            yield ParamsError(f"{where}: recipes.{recipe} should augment nothing, in batches of {batch} or more")
+            size = f", in batches of {batch} or more" if batch else ""
+            yield ParamsError(f"{where}: recipes.{recipe} should augment nothing{size}")
 
 
 def _augmentations(params: Params) -> Iterator[PipelineError]:

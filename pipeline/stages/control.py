@@ -23,12 +23,13 @@ from pipeline.progress import progress
 from pipeline.randomness import seed_for
 from pipeline.registry import build, module_of
 from pipeline.stages import audit
+from pipeline.stages.baselines import measured, refuse_large
 from pipeline.stages.cells import Cell, csv, kept, own_activations
 from pipeline.stages.extract import inputs, store
 from pipeline.stages.gathering import gathering
 from pipeline.stages.grid import groups, known, origin, planned
 from pipeline.stages.making import done, make
-from pipeline.stages.stitch import refuse_large, rows
+from pipeline.stages.stitch import rows
 from pipeline.store import Identity, Store, open_store
 
 
@@ -67,7 +68,7 @@ def run(params: Params, receiver: str, seed: int) -> None:
     shown = progress(tasks, len(tasks), f"audit controls of {receiver}", "cells")
     audits = audit.audited(shown, params, receiver, seed)
     folder = gathering("control", receiver, seed)
-    write_text(folder / "cells.csv", csv(rows(tasks, params)))
+    write_text(folder / "cells.csv", csv(rows(tasks, measured(tasks, params, f"controls of {receiver}, seed {seed}"))))
     audit.write(audits, params.detection, folder, "audits.csv")
     for cell in tasks:
         if (painted := cell.folder / cell.painting).exists():

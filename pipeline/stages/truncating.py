@@ -8,10 +8,10 @@ smaller of the two ranks. Its accuracy is that of the network itself with so muc
 import numpy as np
 import torch
 
+from pipeline.classifying import share_right
 from pipeline.cutting import Cuttable
 from pipeline.folding import folded
 from pipeline.networks import read_network, read_plan
-from pipeline.reading import accuracy
 from pipeline.store import Store
 from pipeline.truncation import Truncation
 from pipeline.weights import weights_digest
@@ -29,7 +29,7 @@ def accuracies(store: Store, cut: str, truncation: Truncation, device: torch.dev
     store.expect(weights=weights_digest(network))
     cuttable = Cuttable(network, read_plan(model).shape)
     tail = folded(cuttable.tail(cuttable.cut(cut))).to(device)
-    return [accuracy(tail, rows, store.labels("test"), device) for rows in truncation.layers()]
+    return [share_right(tail, rows, store.labels("test"), device) for rows in truncation.layers()]
 
 
 def matched(found: list[float]) -> np.ndarray:

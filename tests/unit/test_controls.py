@@ -12,7 +12,7 @@ from torch import nn
 
 from pipeline import probing
 from pipeline.arrays import Activations, Labels, Sender, Shape
-from pipeline.controls.base import Given, Loss, Setting
+from pipeline.controls.base import Loss, Material, Setting
 from pipeline.controls.noise import Noise
 from pipeline.controls.probe import Probe
 from pipeline.controls.random import Random
@@ -106,13 +106,13 @@ def test_the_receiver_is_its_own_sender_and_only_random_runs_a_network() -> None
 Descend = Callable[[nn.Module, Loss, str], None]
 
 
-def given_(parts: dict[str, tuple[np.ndarray, np.ndarray]], descend: Descend | None = None) -> Given:
+def material(parts: dict[str, tuple[np.ndarray, np.ndarray]], descend: Descend | None = None) -> Material:
     def accuracy(module: nn.Module) -> float:
         rows, labels = parts["test"]
         with torch.inference_mode():
             return float((module(torch.from_numpy(rows)).argmax(1).numpy() == labels).mean())
 
-    return Given(
+    return Material(
         lambda split: Held(parts[split][0]), lambda split: parts[split][1], torch.device("cpu"), 3,
         descend or (lambda *_: pytest.fail("something was trained")), accuracy,
     )  # fmt: skip
@@ -131,7 +131,7 @@ def test_a_probe_is_scikit_learns_logistic_regression(samples: int, features: in
     oracle = LogisticRegression(C=1 / (0.05 * samples), tol=1e-8, max_iter=5000)
     oracle.fit((train[0] - mean) / deviation, train[1])
 
-    found = Probe(0.05).accuracy(given_({"train": train, "test": test}))
+    found = Probe(0.05).accuracy(material({"train": train, "test": test}))
 
     assert found == pytest.approx(oracle.score((test[0] - mean) / deviation, test[1]), abs=1.01 / samples)
 
@@ -152,7 +152,7 @@ def test_a_probe_of_all_numbers_is_softmax_regression_by_the_recipe_that_it_name
         fit(module, loss, feed, recipe, 3, "probe")
 
     parts = {"train": (rows[:60], labels[:60]), "test": (rows[60:], labels[60:])}
-    found = WholeProbe("gentle").accuracy(given_(parts, descend))
+    found = WholeProbe("gentle").accuracy(material(parts, descend))
 
     with seeded(3):
         fresh = nn.Linear(8, 3)
@@ -178,7 +178,7 @@ def test_a_probe_that_does_not_get_to_its_minimum_is_no_number(monkeypatch: pyte
     rows, labels = RANDOM.standard_normal((60, 30)), RANDOM.integers(0, 3, 60)
 
     with pytest.raises(TrainingError, match=r"probe: its slope is .* after 2 steps; a larger decay gets it"):
-        Probe(0.001).accuracy(given_({"train": (rows, labels), "test": (rows, labels)}))
+        Probe(0.001).accuracy(material({"train": (rows, labels), "test": (rows, labels)}))
 
 
 @pytest.mark.parametrize(
