@@ -11,14 +11,14 @@ from pipeline.naming import kind_of
 from pipeline.page import Format, Table, table
 from pipeline.registry import lookup
 from pipeline.trials import TRIALS
-from pipeline.trials.base import ALL, Trial
+from pipeline.trials.base import ACCURACY, ALL, RESIDUAL, Trial
 
 Answer = Mapping[str, float]  # of all: value; low and high, p and chance where there are such
 
 CAPTION = (
-    "Each row is an index of similarity, or the accuracy of stitched networks taken for one; each column a question of "
-    "which the answer is known, asked of it on this study’s networks. After the answer comes the interval it lies in, "
-    "or how often chance alone would give as much (p); chance is what an index has that knows nothing. "
+    "Each row is an index of similarity, or the accuracy or the residual of stitches taken for one; each column a "
+    "question of which the answer is known, asked of it on this study’s networks. After the answer comes the interval "
+    "it lies in, or how often chance alone would give as much (p); chance is what an index has that knows nothing. "
     "Believe an index no further than the questions that it answers better than chance, and hold indices against each "
     "other column by column: where intervals overlap, this study does not tell them apart. “–” is what is not defined."
 )
@@ -75,5 +75,7 @@ def _number(value: float) -> str:
 
 def title(index: str) -> str:
     """How the page calls an index, or what stands for one."""
-    functional = index.removeprefix("accuracy_")
-    return words(index) if functional == index else f"accuracy, stitched by {words(functional)}"
+    for what in (ACCURACY, RESIDUAL):
+        if index.startswith(what):
+            return f"{what.strip('_')}, stitched by {words(index.removeprefix(what))}"
+    return words(index)

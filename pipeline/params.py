@@ -215,7 +215,7 @@ class Claim:
     than: Options | None  # as `where`: the claim is then of the difference between both
     measure: str  # a column
     minus: str | None  # another one, which is taken from it row by row
-    take: Literal["least", "mean", "greatest"]  # of means over seeds
+    take: Literal["least", "mean", "greatest", "ever"]  # of means over seeds; `ever` is the greatest of single seeds
     above: float | None  # what that should exceed
     below: float | None  # or fall short of; with both, where above is the smaller, it should be between, else outside
 

@@ -9,6 +9,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import pandas
+from pandas import DataFrame
 
 from pipeline import paths
 from pipeline.arrays import Activations
@@ -29,7 +31,7 @@ from pipeline.stages.compare import refuse_strangers
 from pipeline.stages.designing import design
 from pipeline.store import Store, open_store
 from pipeline.tables import CELL, SIMILARITY, read_rows
-from pipeline.trials.base import Judged, Layer, Material, Network, Truncations
+from pipeline.trials.base import ACCURACY, RESIDUAL, Judged, Layer, Material, Network, Truncations
 from pipeline.truncation import Truncation, features
 
 DIRECT = "direct"  # the objective that truncations are held against by, too
@@ -83,19 +85,33 @@ def _compared(params: Params, layers: Sequence[Layer], signs: Mapping[str, int])
 
 
 def _stitched(params: Params, layers: Sequence[Layer]) -> Iterator[Judged]:
-    """Accuracies of stitched networks, from the sender's layer to the receiver's, where all pairs are stitched."""
+    """What stitches say, from the sender's layer to the receiver's, where all pairs are stitched.
+
+    Of each objective the accuracy and, where both networks saw the same images, how near its activations come to the
+    receiver's own.
+    """
     if params.stitch.pairs != "all":
         return
+    pairs = list(product(params.senders, params.receivers, params.seeds))
+    cells = pandas.concat([read_rows(paths.cells(*pair), CELL) for pair in pairs])
+    audits = pandas.concat([read_rows(paths.audit(*pair) / "rows.csv", CELL) for pair in pairs])
+    for name in params.objectives:
+        yield Judged(f"{ACCURACY}{name}", _square(where(cells, measure="accuracy", objective=name), layers))
+    for name in params.objectives:
+        rows = where(audits, measure="distance", objective=name)
+        if len(rows):
+            yield Judged(f"{RESIDUAL}{name}", -_square(rows, layers))
+
+
+def _square(rows: DataFrame, layers: Sequence[Layer]) -> np.ndarray:
+    """The values of cells, from layer to layer."""
     places = {layer: number for number, layer in enumerate(layers)}
-    found = {name: np.full((len(layers), len(layers)), np.nan) for name in params.objectives}
-    for sender, receiver, seed in product(params.senders, params.receivers, params.seeds):
-        rows = where(read_rows(paths.cells(sender, receiver, seed), CELL), measure="accuracy")
-        for _, _, _, _, source, target, _, objective, _, value in rows.itertuples(index=False):
-            pair = Layer(sender, seed, source), Layer(receiver, seed, target)
-            if all(layer in places for layer in pair):
-                found[objective][places[pair[0]], places[pair[1]]] = value
-    for name, values in found.items():
-        yield Judged(f"accuracy_{name}", values)
+    values = np.full((len(layers), len(layers)), np.nan)
+    for sender, receiver, seed, _, source, target, _, _, _, value in rows.itertuples(index=False):
+        pair = Layer(sender, seed, source), Layer(receiver, seed, target)
+        if all(layer in places for layer in pair):
+            values[places[pair[0]], places[pair[1]]] = value
+    return values
 
 
 @dataclass(frozen=True)
@@ -123,7 +139,7 @@ class Bench:
         truncation = self._truncation(layer, ranks)
         judged = [Judged(name, self.signs[name] * self._values(layer, truncation, name)) for name in self.indices]
         if DIRECT in map(kind_of, self.params.objectives) and truncating.classifies(layer.model):
-            judged.append(Judged(f"accuracy_{DIRECT}", truncating.matched(self._seen_through(layer, truncation))))
+            judged.append(Judged(f"{ACCURACY}{DIRECT}", truncating.matched(self._seen_through(layer, truncation))))
         return Truncations(truncation.ranks, np.array(self._probes(layer, truncation, decay)), judged)
 
     def _probes(self, layer: Layer, truncation: Truncation, decay: float) -> list[float]:

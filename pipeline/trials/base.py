@@ -14,6 +14,7 @@ from pipeline.randomness import generator
 
 DIGITS = 9  # to which similarities are told apart: what is nearer is equal but for rounding
 TIED = 10**-DIGITS
+ACCURACY, RESIDUAL = "accuracy_", "residual_"  # before an objective: what its stitches say, as an index
 ALL = "all"  # of a finding: over all cuts or networks
 ENOUGH = 3  # units from which on there is an interval
 

@@ -45,6 +45,8 @@ def claim(**changes: object) -> Claim:
         ({"above": 0.75}, 0.8, BORNE_OUT, 1),
         ({"above": 0.85}, 0.8, NOT, 1),
         ({"take": "greatest", "above": None, "below": 0.9}, 0.96, NOT, 0),
+        ({"take": "ever", "above": 0.965}, 0.97, BORNE_OUT, 1),
+        ({"take": "ever", "where": {"sender": "colour"}, "above": 0.85}, 0.9, BORNE_OUT, 1),
         ({"take": "mean", "where": {"sender": ["colour", "bw"]}}, 0.88, BORNE_OUT, 2),
         ({"where": {"sender": "colour"}, "than": {"sender": "bw"}, "above": None, "below": 0}, -0.16, BORNE_OUT, 2),
         ({"measure": "accuracy", "minus": "chance", "above": 0.5}, 0.55, BORNE_OUT, 1),

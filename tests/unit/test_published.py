@@ -159,7 +159,10 @@ def test_every_published_number_that_studies_redo_is_of_names_that_one_of_them_h
 
 
 def has(row: dict[str, str], params: Params) -> bool:
-    indices = [*params.similarity, *(f"accuracy_{name}" for name in params.objectives)]
+    indices = [
+        *params.similarity,
+        *(f"{what}_{name}" for what in ("accuracy", "residual") for name in params.objectives),
+    ]
     names = {"sender": [*params.senders, *params.controls], "receiver": params.receivers, "model": params.models}
     names |= {"objective": params.objectives, "trial": params.trials, "index": indices}
     return all(fnmatch.filter(known, row[key]) for key, known in names.items() if row.get(key))

@@ -22,7 +22,7 @@ from pipeline.params import Params
 from pipeline.prepared import read_prepared
 from pipeline.similarity.least_squares import LeastSquares
 from pipeline.similarity.linear_cka import LinearCKA
-from pipeline.stages import check, compare, extract, stitch, trial, truncating, trying
+from pipeline.stages import audit, check, compare, detect, extract, stitch, trial, truncating, trying
 from pipeline.store import Store, open_store
 from tests.unit.test_stages import TINY, _finished, finished, recode, study  # noqa: F401
 
@@ -195,14 +195,21 @@ def test_other_ranks_and_another_decay_are_made_anew() -> None:
 
 
 @pytest.mark.usefixtures("finished")
-def test_stitches_of_all_pairs_are_judged_by_their_accuracies() -> None:
-    params = tried(stitch__pairs="all", stitches={"conv1x1": {"places": "bilinear"}})
+def test_stitches_of_all_pairs_are_judged_by_their_accuracies_and_residuals() -> None:
+    params = tried(stitch__pairs="all", stitches={"conv1x1": {"places": "bilinear"}}, detectors={})
+    detect.run(params, "two", 0)
     for sender in params.senders:
         stitch.run(params, sender, "two", 0)
+        audit.run(params, sender, "two", 0)
 
     trial.run(params)
 
-    assert set(table("layer_identification")["index"]) == {"linear_cka", "accuracy_task", "accuracy_direct"}
+    indices = {"linear_cka", "accuracy_task", "accuracy_direct", "residual_task", "residual_direct"}
+    assert set(table("layer_identification")["index"]) == indices
+    apart = pandas.read_csv(paths.audit("one", "two", 0) / "rows.csv").query("measure == 'distance'")
+    nearest = apart.query("objective == 'direct'").sort_values("value").drop_duplicates("sender_cut")
+    found = answer("layer_identification", "residual_direct", "between", "all", "value")
+    assert found == (nearest["sender_cut"] == nearest["receiver_cut"]).mean()
     cells = pandas.read_csv(paths.cells("one", "two", 0)).query("measure == 'accuracy' and objective == 'direct'")
     held = []
     for cut, rows in cells.groupby("sender_cut"):
