@@ -192,6 +192,18 @@ def separations() -> DataFrame:
     return DataFrame(rows, columns=["BatchNorms", "detector", "cells", "least", "never saw a digit", "noise"])
 
 
+def energies() -> DataFrame:
+    """At full size, one seed: the AUROC of the tail's energy, cut by cut, of cells that reach Digit."""
+    rows = [{"cut": cut} for cut in CUTS]
+    for mode, study in FULL.items():
+        found = knowing(study)
+        for row, (sender, title) in product(rows, SENDERS.items()):
+            if sender in KNEW:
+                cell = where(found, sender=sender, receiver_cut=row["cut"])
+                row[f"{title}, {mode}"] = f"{series(cell, 'auroc_tail_energy').item():.2f}" if len(cell) else "–"
+    return DataFrame(rows)
+
+
 def empty() -> DataFrame:
     """By mode: how many cells of each kind of sender reach Digit, and by how much the median is over or under it."""
     rows = []
@@ -236,7 +248,7 @@ def svg(figure: Callable[[], Figure]) -> bytes:
         return saved(figure(), "svg")
 
 
-TABLES = (itself, full, fewer, empty, separations, directly)
+TABLES = (itself, full, fewer, empty, separations, energies, directly)
 FIGURES = (gains, scores)
 
 if __name__ == "__main__":

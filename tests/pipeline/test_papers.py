@@ -170,3 +170,4 @@ def test_networks_that_differ_by_chance_stitch_and_random_ones_do_not_as_bansal_
 
     assert first < 0.05
     assert last > 0.1
+    assert column(where(cells, receiver_cut="layer4.1"), "difference") > -0.05
