@@ -54,7 +54,10 @@ def _said(claim: Claim) -> str:
     """What was measured, in words."""
     less = f" − {words(claim.minus)}" if claim.minus else ""
     than = "" if claim.than is None else f", less that of {_rows(claim.than)}"
-    return f"{claim.take} {words(claim.measure)}{less} of {_rows(claim.where)}{than}"
+    taken = {"ever": "greatest in any seed of" if claim.below is None else "least in any seed of"}.get(
+        claim.take, claim.take
+    )
+    return f"{taken} {words(claim.measure)}{less} of {_rows(claim.where)}{than}"
 
 
 def _rows(wanted: Mapping[str, Any]) -> str:
@@ -89,7 +92,7 @@ def _taken(claim: Claim, rows: DataFrame) -> float:
     keys = [column for column in rows.select_dtypes(exclude="number") if column not in ("seed", "words")]
     each = series(rows, claim.measure) - (series(rows, claim.minus) if claim.minus else 0.0)
     if claim.take == "ever":
-        return float(each.max())
+        return float(each.max() if claim.below is None else each.min())
     values = cast(Series, each.groupby([series(rows, key) for key in keys], sort=False).mean() if keys else each)
     return float({"least": values.min, "mean": values.mean, "greatest": values.max}[claim.take]())
 

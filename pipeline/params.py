@@ -215,13 +215,15 @@ class Claim:
     than: Options | None  # as `where`: the claim is then of the difference between both
     measure: str  # a column
     minus: str | None  # another one, which is taken from it row by row
-    take: Literal["least", "mean", "greatest", "ever"]  # of means over seeds; `ever` is the greatest of single seeds
+    take: Literal["least", "mean", "greatest", "ever"]  # of means over seeds; `ever` is of single ones
     above: float | None  # what that should exceed
     below: float | None  # or fall short of; with both, where above is the smaller, it should be between, else outside
 
     def __post_init__(self) -> None:
         some = self.above is not None or self.below is not None
         _require(some, "above: is null, as below is; one of them should be a number, or both")
+        alone = self.than is None and None in (self.above, self.below)
+        _require(self.take != "ever" or alone, "take: is ever; it goes without than, and with one of above and below")
 
     def bears_out(self, value: float) -> bool:
         ends = [value > self.above] if self.above is not None else []

@@ -16,11 +16,11 @@ KEYS = ["sender", "receiver", "seed", "data", "sender_cut", "receiver_cut", "map
 def cell_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
     """One row a cell, with all that a stitched accuracy must not be shown without.
 
-    After KEYS come accuracy, unstitched (the receiver's own, on what it is stitched towards), difference, sender_lies
-    (earlier, level or later than the receiver's cut, by how many cuts come before each in its own network), what else
-    it is held against (`verdicts.BASELINES`), the other measures of the cell, each rank beside the receiver's, and each
-    similarity from the sender's layer to the receiver's, with what it is read beside. `own` is the dataset that each
-    model learnt. A control that an objective cannot have is empty there.
+    After KEYS come accuracy, unstitched (the receiver's own, on what it is stitched towards), difference, relative (the
+    one over the other), sender_lies (earlier, level or later than the receiver's cut, by how many cuts come before each
+    in its own network), what else it is held against (`verdicts.BASELINES`), the other measures of the cell, each rank
+    beside the receiver's, and each similarity from the sender's layer to the receiver's, with what it is read beside.
+    `own` is the dataset that each model learnt. A control that an objective cannot have is empty there.
     """
     table = wide(evidence.cells, KEYS)
     table = _joined(table, _unstitched(evidence), "networks")
@@ -28,12 +28,13 @@ def cell_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
     for name in distinct(evidence.controls, "sender"):
         table = table.merge(_control(evidence.controls, name), how="left", validate="many_to_one")
     table["difference"] = table["accuracy"] - table["unstitched"]
+    table["relative"] = table["accuracy"] / table["unstitched"]
     table["sender_lies"] = [
         _lies(evidence.cuts, *place)
         for place in table[["sender", "sender_cut", "receiver", "receiver_cut"]].itertuples(index=False)
     ]
     held = [name for name in baselines(table) if name != "unstitched"]
-    first = [*KEYS, "accuracy", "unstitched", "difference", "sender_lies", *held]
+    first = [*KEYS, "accuracy", "unstitched", "difference", "relative", "sender_lies", *held]
     table = table.reindex(columns=[*first, *(column for column in table if column not in first)])
     table = _joined(table, wide(evidence.audits, KEYS), "audits")
     if set(table["receiver_cut"]) == {INPUT}:  # which no layer is compared with
@@ -48,6 +49,7 @@ def control_table(evidence: Evidence, own: Mapping[str, str]) -> DataFrame:
     table = _joined(wide(evidence.controls, KEYS), _unstitched(evidence), "networks")
     table = _joined(table, _at_home(evidence, own), "networks")
     table["difference"] = series(table, "accuracy") - series(table, "unstitched")
+    table["relative"] = series(table, "accuracy") / series(table, "unstitched")
     return table.merge(wide(evidence.control_audits, KEYS), how="left", on=KEYS, validate="one_to_one")
 
 

@@ -39,13 +39,16 @@ class Measurement:
     options: Options
     recipes: Mapping[str, Recipe]
 
-    @cached_property
+    @property
     def baseline(self) -> Baseline:
         return build(f"controls.{self.name}", CONTROLS, self.name, self.options)
 
-    @cached_property
+    @property
     def sender(self) -> Sender:
-        """Under its own labels, whatever the study's stitches or objectives call them."""
+        """Under its own labels, whatever the study's stitches or objectives call them.
+
+        Not kept: it may hold images, and tasks are sent to workers.
+        """
         labels = replace(self.cell.options.labels, offset=0, permutation=None)
         return relabelled(self.cell.held_source(), labels, read_plan(self.cell.receiver).classes)
 

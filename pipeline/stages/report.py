@@ -61,7 +61,7 @@ def report(params: Params, evidence: Evidence, figures: dict[str, Figure]) -> di
     networks = network_table(evidence.networks, own, evidence.data)
     similarity = wide(evidence.similarity, LAYERS)
     measured = {
-        "cells": cells.assign(relative=cells["accuracy"] / cells["unstitched"]),
+        "cells": cells,
         "controls": control_table(evidence, own),
         "networks": networks,
         "trials": wide(evidence.trials, TRIAL[:-2]) if len(evidence.trials) else evidence.trials,

@@ -23,6 +23,7 @@ def test_an_answer_stands_beside_its_interval_or_p_under_what_chance_has():
             ("mean_cca", "within", "value", 1.0),
             ("accuracy_task", "within", "value", 0.5),
             ("accuracy_task", "within", "p", 0.00123),
+            ("residual_direct", "within", "value", 0.75),
         ),
         ["layer_identification"],
     )
@@ -35,6 +36,7 @@ def test_an_answer_stands_beside_its_interval_or_p_under_what_chance_has():
     assert found.rows == (
         ("mean cca", "0.46 (−0.10 to 0.90)", "1.00"),
         ("accuracy, stitched by task", "–", "0.50 (p 0.0012)"),
+        ("residual, stitched by direct", "–", "0.75"),
     )
     assert found.keys == 1
 

@@ -47,6 +47,7 @@ def claim(**changes: object) -> Claim:
         ({"take": "greatest", "above": None, "below": 0.9}, 0.96, NOT, 0),
         ({"take": "ever", "above": 0.965}, 0.97, BORNE_OUT, 1),
         ({"take": "ever", "where": {"sender": "colour"}, "above": 0.85}, 0.9, BORNE_OUT, 1),
+        ({"take": "ever", "above": None, "below": 0.75}, 0.7, BORNE_OUT, 1),
         ({"take": "mean", "where": {"sender": ["colour", "bw"]}}, 0.88, BORNE_OUT, 2),
         ({"where": {"sender": "colour"}, "than": {"sender": "bw"}, "above": None, "below": 0}, -0.16, BORNE_OUT, 2),
         ({"measure": "accuracy", "minus": "chance", "above": 0.5}, 0.55, BORNE_OUT, 1),
@@ -79,6 +80,9 @@ def test_a_claim_without_numbers_is_refused(changes: dict, words: str) -> None:
 
 
 def test_a_claim_has_an_end() -> None:
+    for changes in ({"than": {"sender": "bw"}}, {"below": 0.9}):
+        with pytest.raises(ParamsError, match="take: is ever; it goes without than, and with one of above and below"):
+            claim(take="ever", **changes)
     with pytest.raises(ParamsError, match="above: is null, as below is; one of them should be a number, or both"):
         claim(above=None)
 

@@ -4,6 +4,7 @@ import copy
 import io
 import json
 import os
+import pickle
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -36,6 +37,7 @@ from pipeline.ranks.numerical import Numerical
 from pipeline.similarity.linear_cka import LinearCKA
 from pipeline.stages import (
     audit,
+    baselines,
     check,
     compare,
     control,
@@ -643,6 +645,28 @@ def test_a_probe_of_all_numbers_is_the_same_whoever_asks_first() -> None:
 
     assert found[0] == found[1] == found[2] == found[3]
     assert len(set(found[0].values())) > 1
+
+
+@pytest.mark.usefixtures("finished")
+def test_what_a_worker_is_sent_to_measure_holds_no_images() -> None:
+    """Not after its sender was looked at, either, which the parent does to see what is done."""
+    params = study(**probing())
+    for cell in (*grid.cells(params, "two", "two", 0), *control.cells(study(), "self", "two", 0)):
+        measurement = baselines.Measurement(cell, "whole_probe", {"recipe": "probing"}, params.recipes)
+        assert measurement.path
+        assert measurement.sender.labels("test").size
+        assert len(pickle.dumps(measurement)) < 10_000
+
+
+@pytest.mark.usefixtures("finished")
+def test_baselines_are_the_same_from_two_workers() -> None:
+    found = list[dict[str, float]]()
+    for slots in (1, 2):
+        shutil.rmtree(paths.scratch("baseline", "any").parent, ignore_errors=True)
+        params = study(**probing(lr=1e-4, epochs=1), machine__slots=slots)
+        stitch.run(params, "one", "two", 0)
+        found.append(probed(paths.cells("one", "two", 0)))
+    assert found[0] == found[1]
 
 
 @pytest.mark.usefixtures("finished")

@@ -81,6 +81,7 @@ def test_a_cell_stands_beside_its_receiver_its_ranks_and_its_similarity():
     assert row["accuracy"] == 0.95
     assert row["unstitched"] == 0.9
     assert row["difference"] == pytest.approx(0.05)
+    assert row["relative"] == pytest.approx(0.95 / 0.9)
     assert (row["k"], row["receiver_k"], row["cka"]) == (5, 10, 0.25)
 
 

@@ -210,6 +210,12 @@ def test_stitches_of_all_pairs_are_judged_by_their_accuracies_and_residuals() ->
     nearest = apart.query("objective == 'direct'").sort_values("value").drop_duplicates("sender_cut")
     found = answer("layer_identification", "residual_direct", "between", "all", "value")
     assert found == (nearest["sender_cut"] == nearest["receiver_cut"]).mean()
+
+    for sender in params.senders:  # where the two did not see the same images
+        audited = pandas.read_csv(paths.audit(sender, "two", 0) / "rows.csv")
+        audited[audited["measure"] != "distance"].to_csv(paths.audit(sender, "two", 0) / "rows.csv", index=False)
+    trial.run(params)
+    assert set(table("layer_identification")["index"]) == {"linear_cka", "accuracy_task", "accuracy_direct"}
     cells = pandas.read_csv(paths.cells("one", "two", 0)).query("measure == 'accuracy' and objective == 'direct'")
     held = []
     for cut, rows in cells.groupby("sender_cut"):
