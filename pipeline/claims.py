@@ -52,12 +52,11 @@ def _held(number: int, claim: Claim, table: DataFrame) -> list[Any]:
 
 def _said(claim: Claim) -> str:
     """What was measured, in words."""
-    less = f" − {words(claim.minus)}" if claim.minus else ""
+    what = words(claim.measure) + (f" − {words(claim.minus)}" if claim.minus else "")
     than = "" if claim.than is None else f", less that of {_rows(claim.than)}"
-    taken = {"ever": "greatest in any seed of" if claim.below is None else "least in any seed of"}.get(
-        claim.take, claim.take
-    )
-    return f"{taken} {words(claim.measure)}{less} of {_rows(claim.where)}{than}"
+    if claim.take == "ever":
+        return f"{'greatest' if claim.below is None else 'least'} {what} in any seed, of {_rows(claim.where)}"
+    return f"{claim.take} {what} of {_rows(claim.where)}{than}"
 
 
 def _rows(wanted: Mapping[str, Any]) -> str:

@@ -139,5 +139,7 @@ def test_the_page_says_what_was_found_of_each() -> None:
     numbers = ("4", "0.8", "0.7 to 0.9", "above 0.8", "1 of 2")
     assert one == ("They stitch.", "Section 4", "not borne out", "least accuracy of receiver digit", *numbers)
     assert other[3] == "mean accuracy − chance of receiver digit, less that of sender bw, objective task or direct"
+    ever = held([claim(take="ever"), claim(take="ever", above=None, below=0.5)], TABLES)["of"].tolist()
+    assert ever == [f"{end} accuracy in any seed, of receiver digit" for end in ("greatest", "least")]
     assert tally(rows) == "1 of 2 sentences that are held against these data are borne out."
     assert tally(rows.head(0)) == ""
