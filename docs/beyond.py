@@ -29,7 +29,11 @@ RECEIVERS = {
     "receiver by batches": MODES["and receiver by batches"],
 }
 FULL = {"by batches": "smith2025-senders-seed-0", "frozen": "batchnorm-full-recalibrated"}
-FEWER = {"stitched, frozen": "batchnorm-wide-recalibrated", "stitched, by batches": "batchnorm-wide-receiver"}
+FEWER = {
+    "stitched, both by their own": "batchnorm-wide-eval",
+    "stitched, sender recalibrated": "batchnorm-wide-recalibrated",
+    "stitched, and receiver by batches": "batchnorm-wide-receiver",
+}
 ALIKE = {"ViT-Ti": "balogh2025-vit-laptop", "ResNet-18": "balogh2025-resnet-laptop"}  # networks that differ by chance
 WAYS = {"task": "for the task", "direct": "directly"}
 SENDERS = {
@@ -124,7 +128,7 @@ def fewer() -> DataFrame:
             mode: where(cells(study), sender="digit", receiver="digit", receiver_cut=cut)
             for mode, study in FEWER.items()
         }
-        alone = parts["stitched, frozen"]
+        alone = parts["stitched, both by their own"]
         gained = {"recalibrated, no stitch": series(alone, "recalibrated") - series(alone, "unstitched")}
         gained |= {mode: series(part, "difference") for mode, part in parts.items()}
         rows.append({"cut": cut, **{told: spread(each) for told, each in gained.items()}})
