@@ -21,6 +21,7 @@ NETWORKS = Path("cache/networks")
 ACTIVATIONS = Path("cache/activations")
 CELLS = Path("cache/cells")
 AUDITS = Path("cache/audits")
+DISTANCES = Path("cache/distances")
 CONTROLS = Path("cache/controls")
 DETECTORS = Path("cache/detectors")
 STITCHES = Path("cache/stitches")
@@ -79,6 +80,10 @@ def cells(sender: str, receiver: str, seed: int) -> Path:
 
 def audit(sender: str, receiver: str, seed: int) -> Path:
     return AUDITS / sender / receiver / str(seed)
+
+
+def distances(sender: str, receiver: str, seed: int) -> Path:
+    return DISTANCES / sender / receiver / f"{seed}.csv"
 
 
 def controls(receiver: str, seed: int) -> Path:

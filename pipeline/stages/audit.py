@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas
@@ -54,6 +54,15 @@ def run(params: Params, sender: str, receiver: str, seed: int) -> None:
     folder = gathering("audit", sender, receiver, seed)
     write(audits, params.detection, folder, "rows.csv")
     appear(folder, paths.audit(sender, receiver, seed))
+    write_text(paths.distances(sender, receiver, seed), csv(_distances(audits)))
+
+
+def _distances(audits: Iterable[Audit]) -> Iterator[dict[str, Any]]:
+    """By themselves: trials ask for them, and not again when a rank or a detector is added."""
+    for cell, numbers, *_ in audits:
+        for measure, value in numbers:
+            if measure == "distance":
+                yield {**dict(zip(KEYS, cell.names(), strict=True)), "measure": measure, "value": value}
 
 
 def audited(tasks: Iterable[Cell], params: Params, receiver: str, seed: int) -> list[Audit]:

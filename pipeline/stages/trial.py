@@ -42,8 +42,8 @@ def tidy_inputs(params: Params) -> list[Path]:
     networks = product(params.models, params.seeds, params.extract.datasets)
     wanted: dict[Path, Iterable[Path]] = {
         paths.ACTIVATIONS: (paths.activations(*each) for each in networks),
-        paths.AUDITS: (paths.audit(*pair) for pair in product(params.senders, params.receivers, params.seeds)),
         paths.CELLS: (paths.cells(*pair) for pair in product(params.senders, params.receivers, params.seeds)),
+        paths.DISTANCES: (paths.distances(*pair) for pair in product(params.senders, params.receivers, params.seeds)),
         paths.NETWORKS: (paths.network(*each) for each in product(params.models, params.seeds)),
         paths.PLANS: map(paths.plan, params.models),
         paths.COMPARISONS: map(paths.comparison, params.similarity),

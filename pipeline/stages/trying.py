@@ -94,11 +94,11 @@ def _stitched(params: Params, layers: Sequence[Layer]) -> Iterator[Judged]:
         return
     pairs = list(product(params.senders, params.receivers, params.seeds))
     cells = pandas.concat([read_rows(paths.cells(*pair), CELL) for pair in pairs])
-    audits = pandas.concat([read_rows(paths.audit(*pair) / "rows.csv", CELL) for pair in pairs])
+    distances = pandas.concat([read_rows(paths.distances(*pair), CELL) for pair in pairs])
     for name in params.objectives:
         yield Judged(f"{ACCURACY}{name}", _square(where(cells, measure="accuracy", objective=name), layers))
     for name in params.objectives:
-        rows = where(audits, measure="distance", objective=name)
+        rows = where(distances, objective=name)
         if len(rows):
             yield Judged(f"{RESIDUAL}{name}", -_square(rows, layers))
 

@@ -105,7 +105,7 @@ def test_a_new_rank_runs_the_audit_and_a_new_dataset_no_network(reproduced: Chec
 
     ran = reproduced.repro()
 
-    assert ran == {"check", "dataset@patches", "dataset@lines", "audit@one-two-0", "control@two-0", "trial", "report"}
+    assert ran == {"check", "dataset@patches", "dataset@lines", "audit@one-two-0", "control@two-0", "report"}
     assert {"kaiser", "receiver_kaiser"} < set(rows(reproduced, "audits")["measure"])
     assert "kaiser" in rows(reproduced, "cells").columns
     assert "dataset lines" in (reproduced.study / "reports/index.html").read_text()
@@ -168,7 +168,7 @@ def test_a_new_detector_is_asked_by_every_audit_and_no_stitch_is_made(reproduced
 
     ran = reproduced.repro()
 
-    assert ran == {"check", "detect@two-0", "control@two-0", "audit@one-two-0", "trial", "report"}
+    assert ran == {"check", "detect@two-0", "control@two-0", "audit@one-two-0", "report"}
     assert "auroc_distant" in set(rows(reproduced, "audits")["measure"])
     assert reproduced.cells_made() == before
 

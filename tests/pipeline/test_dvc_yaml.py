@@ -111,7 +111,7 @@ def test_outputs_lie_where_paths_says() -> None:
         "stitch": [paths.cells("S", "R", 7), paths.stitches("S", "R", 7)],
         "control": [paths.controls("R", 7)],
         "detect": [paths.detectors("R", 7)],
-        "audit": [paths.audit("S", "R", 7)],
+        "audit": [paths.audit("S", "R", 7), paths.distances("S", "R", 7)],
         "compare": [paths.comparison("I")],
         "trial": [paths.TRIALS],
     }
