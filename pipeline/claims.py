@@ -13,7 +13,7 @@ from pipeline.page import Format, Table
 from pipeline.params import Claim
 
 HELD = ["says", "place", "outcome", "of", "measured", "low", "high", "wanted", "rows", "seeds", "seeds_bearing_out"]
-BORNE_OUT, NOT = "borne out", "not borne out"
+BORNE_OUT, NOT, UNDECIDED = "borne out", "not borne out", "undecided"
 
 
 def held(claims: Sequence[Claim], tables: Mapping[str, DataFrame]) -> DataFrame:
@@ -34,11 +34,10 @@ def _held(number: int, claim: Claim, table: DataFrame) -> list[Any]:
         for seed in seeds
     ]
     value = _statistic(claim, rows, others)
-    outcome = BORNE_OUT if claim.bears_out(value) else NOT
     return [
         claim.says,
         claim.place,
-        outcome,
+        _outcome(claim, value, each),
         _said(claim),
         value,
         min(each, default=None),
@@ -48,6 +47,14 @@ def _held(number: int, claim: Claim, table: DataFrame) -> list[Any]:
         len(each),
         sum(map(claim.bears_out, each)),
     ]
+
+
+def _outcome(claim: Claim, value: float, each: Sequence[float]) -> str:
+    """Undecided where not every seed says what all of them say together; `ever` asks for no more than one."""
+    bears = claim.bears_out(value)
+    if claim.take != "ever" and any(claim.bears_out(single) != bears for single in each):
+        return UNDECIDED
+    return BORNE_OUT if bears else NOT
 
 
 def _said(claim: Claim) -> str:
@@ -122,13 +129,15 @@ def claims_table(rows: DataFrame) -> Table:
     caption = (
         "Each row is a sentence, of the paper if it names a place there, and the number of this study that would bear "
         "it out: the least, the mean or the greatest of means over seeds, or what was ever reached in one of them, "
-        "accuracies as shares of one. What that is to be is ours where the paper gives no number. What is not borne "
-        "out here may be so at the paper’s scale."
+        "accuracies as shares of one. What that is to be is ours where the paper gives no number. Undecided is what "
+        "not every seed says as all of them do together. What is not borne out here may be so at the paper’s scale."
     )
     return page.table(caption, shown, columns, keys=4)
 
 
 def tally(rows: DataFrame) -> str:
     """How many sentences are borne out, in a sentence; nothing where there are none."""
-    count = series(rows, "outcome").tolist().count(BORNE_OUT)
-    return f"{count} of {len(rows)} sentences that are held against these data are borne out." if len(rows) else ""
+    outcomes = series(rows, "outcome").tolist()
+    count, open_ = outcomes.count(BORNE_OUT), outcomes.count(UNDECIDED)
+    told = f"{count} of {len(rows)} sentences that are held against these data are borne out"
+    return f"{told}, {open_} undecided." if open_ else f"{told}." if outcomes else ""

@@ -9,7 +9,6 @@ from pipeline.trials.base import (
     TIED,
     Design,
     Finding,
-    Judged,
     Material,
     Network,
     Share,
@@ -27,8 +26,8 @@ class LayerIdentification(Trial):
 
     `between`: of each layer of a network, among the layers of another that differs from it by chance alone. `within`:
     among the layers of its own network, itself too. A layer is the row's: what is not symmetric is asked for the
-    layer that it is most easily taken to. Where several are equally similar, the right one among them counts its
-    part.
+    layer that it is most easily taken to. `between_columns` and `within_columns` are of the column's: which layer is
+    most easily taken to it. Where several are equally similar, the right one among them counts its part.
     """
 
     confidence: float
@@ -36,6 +35,7 @@ class LayerIdentification(Trial):
 
     headings: ClassVar = {
         "between": "layers identified, between networks",
+        "between_columns": "layers identified, between networks, of columns",
         "within": "layers identified, within a network",
     }
 
@@ -50,25 +50,26 @@ class LayerIdentification(Trial):
     def run(self, material: Material) -> Iterator[Finding]:
         networks = list(material.places)
         for judged in material.judged:
-            parts: dict[str, list[Share]] = {"between": [], "within": []}
-            for one, other in product(networks, networks):
-                if one == other:
-                    parts["within"] += self._decisions(material, judged, one, other)
-                elif material.design.alike(one, other):
-                    parts["between"] += self._decisions(material, judged, one, other)
-            for part, found in parts.items():
-                yield from shares(judged.index, part, found, self.confidence, self.resamples)
+            for axis, values in (("", judged.values), ("_columns", judged.values.T)):
+                parts: dict[str, list[Share]] = {f"between{axis}": [], f"within{axis}": []}
+                for one, other in product(networks, networks):
+                    if one == other:
+                        parts[f"within{axis}"] += self._decisions(material, values, one, other)
+                    elif material.design.alike(one, other):
+                        parts[f"between{axis}"] += self._decisions(material, values, one, other)
+                for part, found in parts.items():
+                    yield from shares(judged.index, part, found, self.confidence, self.resamples)
 
-    def _decisions(self, material: Material, judged: Judged, one: Network, other: Network) -> Iterator[Share]:
+    def _decisions(self, material: Material, values: np.ndarray, one: Network, other: Network) -> Iterator[Share]:
         """One a layer of `one` that can be mistaken."""
         candidates = material.places[other]
         cuts = [material.layers[number].cut for number in candidates]
         unit = " and ".join(f"{model}/{seed}" for model, seed in sorted({one, other}))
         for number in material.places[one]:
-            layer, values = material.layers[number], judged.values[number, candidates]
-            right = values[cuts.index(layer.cut)]
-            there = int(np.isfinite(values).sum())
+            layer, said = material.layers[number], values[number, candidates]
+            right = said[cuts.index(layer.cut)]
+            there = int(np.isfinite(said).sum())
             if np.isfinite(right) and there > 1:
-                tied = values >= np.nanmax(values) - TIED
+                tied = said >= np.nanmax(said) - TIED
                 held = 1 / tied.sum() if tied[cuts.index(layer.cut)] else 0.0
                 yield Share(unit, layer.cut, held, 1, 1 / there)

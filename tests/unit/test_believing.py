@@ -31,12 +31,13 @@ def test_an_answer_stands_beside_its_interval_or_p_under_what_chance_has():
     assert found.columns == (
         "index",
         "layers identified, between networks; chance 0.25",
+        "layers identified, between networks, of columns",
         "layers identified, within a network",
     )
     assert found.rows == (
-        ("mean cca", "0.46 (−0.10 to 0.90)", "1.00"),
-        ("accuracy, stitched by task", "–", "0.50 (p 0.0012)"),
-        ("residual, stitched by direct", "–", "0.75"),
+        ("mean cca", "0.46 (−0.10 to 0.90)", "–", "1.00"),
+        ("accuracy, stitched by task", "–", "–", "0.50 (p 0.0012)"),
+        ("residual, stitched by direct", "–", "–", "0.75"),
     )
     assert found.keys == 1
 
@@ -50,8 +51,8 @@ def test_chance_stands_beside_each_answer_where_it_is_not_the_same_for_all():
         ["layer_identification"],
     )
 
-    assert found.columns[2] == "layers identified, within a network"
-    assert [row[2] for row in found.rows] == ["0.25 (chance 0.25)", "0.50 (chance 0.50)"]
+    assert found.columns[3] == "layers identified, within a network"
+    assert [row[3] for row in found.rows] == ["0.25 (chance 0.25)", "0.50 (chance 0.50)"]
 
 
 def test_the_caption_says_what_each_trial_asks():

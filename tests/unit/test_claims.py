@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pandas import DataFrame
 
-from pipeline.claims import BORNE_OUT, NOT, claims_table, held, tally
+from pipeline.claims import BORNE_OUT, NOT, UNDECIDED, claims_table, held, tally
 from pipeline.errors import ParamsError
 from pipeline.params import Claim
 from pipeline.registry import typed
@@ -42,17 +42,19 @@ def claim(**changes: object) -> Claim:
 @pytest.mark.parametrize(
     ("changes", "measured", "outcome", "seeds"),
     [
-        ({"above": 0.75}, 0.8, BORNE_OUT, 1),
-        ({"above": 0.85}, 0.8, NOT, 1),
+        ({"above": 0.65}, 0.8, BORNE_OUT, 2),
+        ({"above": 0.75}, 0.8, UNDECIDED, 1),
+        ({"above": 0.85}, 0.8, UNDECIDED, 1),
+        ({"above": 0.95}, 0.8, NOT, 0),
         ({"take": "greatest", "above": None, "below": 0.9}, 0.96, NOT, 0),
         ({"take": "ever", "above": 0.965}, 0.97, BORNE_OUT, 1),
         ({"take": "ever", "where": {"sender": "colour"}, "above": 0.85}, 0.9, BORNE_OUT, 1),
         ({"take": "ever", "above": None, "below": 0.75}, 0.7, BORNE_OUT, 1),
         ({"take": "mean", "where": {"sender": ["colour", "bw"]}}, 0.88, BORNE_OUT, 2),
         ({"where": {"sender": "colour"}, "than": {"sender": "bw"}, "above": None, "below": 0}, -0.16, BORNE_OUT, 2),
-        ({"measure": "accuracy", "minus": "chance", "above": 0.5}, 0.55, BORNE_OUT, 1),
-        ({"above": 0.7, "below": 0.85}, 0.8, BORNE_OUT, 0),
-        ({"above": 0.85, "below": 0.75}, 0.8, NOT, 2),
+        ({"measure": "accuracy", "minus": "chance", "above": 0.5}, 0.55, UNDECIDED, 1),
+        ({"above": 0.7, "below": 0.85}, 0.8, UNDECIDED, 0),
+        ({"above": 0.85, "below": 0.75}, 0.8, UNDECIDED, 2),
     ],
 )
 def test_a_claim_is_on_means_over_seeds_and_counts_the_seeds_that_bear_it_out(
@@ -137,9 +139,10 @@ def test_the_page_says_what_was_found_of_each() -> None:
     one, other = claims_table(rows).rows
 
     numbers = ("4", "0.8", "0.7 to 0.9", "above 0.8", "1 of 2")
-    assert one == ("They stitch.", "Section 4", "not borne out", "least accuracy of receiver digit", *numbers)
+    assert one == ("They stitch.", "Section 4", "undecided", "least accuracy of receiver digit", *numbers)
     assert other[3] == "mean accuracy − chance of receiver digit, less that of sender bw, objective task or direct"
     ever = held([claim(take="ever"), claim(take="ever", above=None, below=0.5)], TABLES)["of"].tolist()
     assert ever == [f"{end} accuracy in any seed, of receiver digit" for end in ("greatest", "least")]
-    assert tally(rows) == "1 of 2 sentences that are held against these data are borne out."
+    assert tally(rows) == "1 of 2 sentences that are held against these data are borne out, 1 undecided."
+    assert tally(rows.tail(1)) == "1 of 1 sentences that are held against these data are borne out."
     assert tally(rows.head(0)) == ""

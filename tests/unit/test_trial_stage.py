@@ -207,9 +207,10 @@ def test_stitches_of_all_pairs_are_judged_by_their_accuracies_and_residuals() ->
     indices = {"linear_cka", "accuracy_task", "accuracy_direct", "residual_task", "residual_direct"}
     assert set(table("layer_identification")["index"]) == indices
     apart = pandas.read_csv(paths.audit("one", "two", 0) / "rows.csv").query("measure == 'distance'")
-    nearest = apart.query("objective == 'direct'").sort_values("value").drop_duplicates("sender_cut")
-    found = answer("layer_identification", "residual_direct", "between", "all", "value")
-    assert found == (nearest["sender_cut"] == nearest["receiver_cut"]).mean()
+    for asked, part in (("sender_cut", "between"), ("receiver_cut", "between_columns")):
+        nearest = apart.query("objective == 'direct'").sort_values("value").drop_duplicates(asked)
+        found = answer("layer_identification", "residual_direct", part, "all", "value")
+        assert found == (nearest["sender_cut"] == nearest["receiver_cut"]).mean()
 
     for sender in params.senders:  # where the two did not see the same images
         audited = pandas.read_csv(paths.distances(sender, "two", 0))

@@ -116,14 +116,16 @@ def test_equal_similarities_count_as_guessing_does() -> None:
     assert noisy == flat
 
 
-def test_of_what_is_not_symmetric_the_row_asks() -> None:
-    """Each layer finds itself among columns; no column would find its row."""
+def test_of_what_is_not_symmetric_the_row_asks_and_beside_it_the_column() -> None:
+    """Each row finds itself among columns; every column finds the first row, which is right for one of four."""
     found = told(
         trial("layer_identification"),
         material(design(), lambda one, other: (one.cut == other.cut) - 10 * CUTS.index(one.cut)),
     )
 
-    assert found["between", ALL, "value"] == 1
+    for part in ("between", "within"):
+        assert (found[part, ALL, "value"], found[f"{part}_columns", ALL, "value"]) == (1, 0.25)
+        assert [found[f"{part}_columns", cut, "value"] for cut in CUTS] == [1, 0, 0, 0]
 
 
 def test_networks_that_differ_by_more_than_chance_are_not_compared() -> None:
