@@ -35,7 +35,7 @@ class LayerIdentification(Trial):
 
     headings: ClassVar = {
         "between": "layers identified, between networks",
-        "between_columns": "layers identified, between networks, of columns",
+        "between_columns": "layers identified, between networks, asked the other way",
         "within": "layers identified, within a network",
     }
 

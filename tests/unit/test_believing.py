@@ -31,7 +31,7 @@ def test_an_answer_stands_beside_its_interval_or_p_under_what_chance_has():
     assert found.columns == (
         "index",
         "layers identified, between networks; chance 0.25",
-        "layers identified, between networks, of columns",
+        "layers identified, between networks, asked the other way",
         "layers identified, within a network",
     )
     assert found.rows == (
