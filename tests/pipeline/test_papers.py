@@ -97,7 +97,7 @@ def test_colours_and_noise_stitch_into_digits_as_smith_et_al_find() -> None:
 
 @pytest.mark.usefixtures("data_root")
 def test_accuracy_after_stitching_does_not_tell_layers_apart_as_balogh_and_jelasity_find() -> None:
-    """A layer is most similar to itself by CKA and by direct matching, and not always by what task-loss matching reaches.
+    """A layer is most similar to itself by CKA and direct matching, and not always by what task-loss matching reaches.
 
     What that makes is out of distribution, and what direct matching makes is less so.
     """
