@@ -26,7 +26,7 @@ def metrics(cells: DataFrame, indices: Iterable[str]) -> dict[str, dict[str, dic
                 f"{measure}_mean": series(rows, measure).mean()
                 for index in indices
                 for measure in (index, calibrated(index))
-                if measure in rows
+                if measure in rows and series(rows, measure).notna().any()  # nothing is similar to an input
             },
         }
         rounded = {name: round(float(cast(float, number)), _DIGITS) for name, number in numbers.items()}

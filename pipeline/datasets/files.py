@@ -8,6 +8,7 @@ from pathlib import Path
 from pipeline.errors import DataError
 
 FETCH = "put it there, or load this dataset once where there is a network"
+FOUND = "put it there, or name the folder that has it in BACKSTITCH_DATA_ROOT or data.root"
 SILENCE = 30.0  # seconds; a network that swallows packets must not hold a night's run
 
 
@@ -27,7 +28,7 @@ def fetch(root: Path, names: Iterable[str], download: Callable[[], object]) -> N
         download()
     except (OSError, RuntimeError, http.client.HTTPException) as error:
         reason = " ".join(str(error).split())
-        raise DataError(f"{absent[0]}: no such file, and the download failed ({reason}); put it there") from error
+        raise DataError(f"{absent[0]}: no such file, and the download failed ({reason}); {FOUND}") from error
     finally:
         socket.setdefaulttimeout(before)
 

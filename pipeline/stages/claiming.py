@@ -1,19 +1,31 @@
 """Whether a study has what its claims and published numbers are of, asked before it runs."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from pipeline.controls import CONTROLS
 from pipeline.controls.base import Control
 from pipeline.errors import ParamsError, PipelineError, choices
+from pipeline.figures.base import INPUT
 from pipeline.naming import kind_of
 from pipeline.params import Params
 from pipeline.published import protocol, read
 from pipeline.ranks import RANKS
 from pipeline.registry import lookup
 from pipeline.similarity import INDICES
+from pipeline.tables import SIMILARITY, TRIAL
+from pipeline.wide import KEYS
 
 _NAMED = {"controls": CONTROLS, "ranks": RANKS, "similarity": INDICES}  # families whose variants name columns
+_PLACES = {  # of each table, the columns that say what a row is of
+    "cells": [*KEYS, "sender_lies"],
+    "controls": KEYS,
+    "networks": ["model", "seed", "own_data"],
+    "trials": TRIAL[:-2],
+    "similarity": SIMILARITY[:-2],
+}
+_SCORES = ("auroc_{}", "auroc_{}_low", "auroc_{}_high", "average_precision_{}", "fpr_at_95_{}")
+_NUMBERS = ("accuracy", "unstitched", "difference", "relative", "own", "recalibrated", "labelled", "loss", "distance")
 
 
 def unfounded(params: Params) -> Iterator[PipelineError]:
@@ -24,10 +36,15 @@ def unfounded(params: Params) -> Iterator[PipelineError]:
     }  # fmt: skip
     for number, claim in enumerate(params.claims):
         known_here = names | ({"sender": list(_stitched_controls(params))} if claim.of == "controls" else {})
-        for key, column in (("measure", claim.measure), ("minus", claim.minus or "")):
-            yield from _unmeasured(params, f"claims[{number}].{key}", claim.of, column)
+        for key, column in (("measure", claim.measure), ("minus", claim.minus)):
+            if column is not None:
+                yield from _unmeasured(params, f"claims[{number}].{key}", claim.of, column)
         for part, wanted in (("where", claim.where), ("than", claim.than or {})):
             for key, values in wanted.items():
+                if key not in (columns := [*_PLACES[claim.of], *measured(params, claim.of)]):
+                    yield ParamsError(
+                        f"claims[{number}].{part}: {key} is no column of {claim.of}; {choices(key, columns)}"
+                    )
                 for value in values if isinstance(values, list) else [values]:
                     if key in known_here and value not in known_here[key]:
                         known = choices(str(value), map(str, known_here[key]))
@@ -40,6 +57,19 @@ def unfounded(params: Params) -> Iterator[PipelineError]:
             yield error
 
 
+def uncut(params: Params, cuts: Collection[str]) -> Iterator[PipelineError]:
+    """What claims say of cells at cuts that no network has."""
+    known = [*cuts, INPUT]
+    for number, claim in enumerate(params.claims):
+        for part, wanted in (("where", claim.where), ("than", claim.than or {})):
+            for key in ("sender_cut", "receiver_cut") if claim.of in ("cells", "controls") else ():
+                values = wanted.get(key, [])
+                for value in values if isinstance(values, list) else [values]:
+                    if value not in known:
+                        where = f"claims[{number}].{part}.{key}"
+                        yield ParamsError(f"{where}: {value} is no cut of these networks; {choices(str(value), known)}")
+
+
 def _stitched_controls(params: Params) -> Iterator[str]:
     """Those that have cells; a probe has none."""
     for name in params.controls if params.stitch.pairs != "input" else ():
@@ -47,11 +77,26 @@ def _stitched_controls(params: Params) -> Iterator[str]:
             yield name
 
 
+def measured(params: Params, of: str) -> list[str]:
+    """The columns with numbers that a table will have; of trials none, for each of them has its own."""
+    indices = [f"{name}{what}" for name in params.similarity for what in ("", "_calibrated", "_null", "_p", "_error")]
+    others = {"networks": ["own_accuracy", "accuracy"], "trials": [], "similarity": indices}
+    if of in others:
+        return others[of]
+    scores = [score.format(name) for name in params.detectors for score in _SCORES]
+    ranks = [f"{whose}{name}" for name in params.ranks for whose in ("", "receiver_")]
+    errors = ["error", *(f"error_{name}" for name in params.objectives)] if params.audit.errors else []
+    controls = [name for name in params.controls if of == "cells" or name not in _stitched_controls(params)]
+    samples = [f"{name}samples" for name in ("", "unstitched_", "own_", *(f"{name}_" for name in controls))]
+    return [*_NUMBERS, *controls, *ranks, *scores, *errors, *samples, *(indices if of == "cells" else ())]
+
+
 def _unmeasured(params: Params, place: str, of: str, column: str) -> Iterator[ParamsError]:
     """Whether the column is called after a variant which the study does not have."""
     name = column.removeprefix("receiver_")
     if of in ("cells", "controls") and name.startswith("error") and not params.audit.errors:
         yield ParamsError(f"{place}: {column} is not measured; set audit.errors to true")
+        return
     if name.startswith("auroc_"):
         name = name.removeprefix("auroc_").removesuffix("_low").removesuffix("_high")
         families = ["detectors"]
@@ -61,3 +106,5 @@ def _unmeasured(params: Params, place: str, of: str, column: str) -> Iterator[Pa
         there = getattr(params, family)
         if name not in there:
             yield ParamsError(f"{place}: {name} is not defined in {family}; {choices(name, there)}")
+    if not families and of != "trials" and column not in (columns := measured(params, of)):
+        yield ParamsError(f"{place}: {column} is no number of {of}; {choices(column, columns)}")

@@ -18,6 +18,7 @@ from pipeline.objectives import OBJECTIVES
 from pipeline.objectives.base import Objective
 from pipeline.params import Params
 from pipeline.registry import build, build_kind
+from pipeline.stages.claiming import uncut
 from pipeline.stitches import STITCHES
 from pipeline.trials import TRIALS
 from pipeline.trials.base import Trial
@@ -67,6 +68,7 @@ def misfits(params: Params) -> Iterator[PipelineError]:
         yield from _controls(params, counts)
         yield from _labels(params, counts, told[params.stitch.data])
         yield from _trials(params, given)
+        yield from uncut(params, {cut for cuts in given.values() for cut, _ in cuts})
 
 
 def _classes(name: str, dataset: Dataset, root: Path) -> int:

@@ -2,14 +2,17 @@
 
 from pathlib import Path
 
+import pandas
 import pytest
 from pandas import DataFrame
 
 from pipeline.claims import BORNE_OUT, NOT, UNDECIDED, claims_table, held, tally
 from pipeline.errors import ParamsError
+from pipeline.loading import load_params
 from pipeline.params import Claim
 from pipeline.registry import typed
-from pipeline.stages.claiming import unfounded
+from pipeline.stages.claiming import measured, uncut, unfounded
+from pipeline.wide import KEYS
 from tests.unit.test_report import study
 
 TOP = Path(__file__).resolve().parents[2]
@@ -103,7 +106,7 @@ def test_the_page_says_where_a_number_should_lie(above: float | None, below: flo
 
 
 def test_names_that_a_claim_needs_are_checked_before_the_study_runs() -> None:
-    claims = [{**vars(claim(where={"sender": ["bw", "digt"]}, than={"trial": "shortcut"}))}]
+    claims = [{**vars(claim(where={"sender": ["bw", "digt"]}, than={"sender": "digit"}))}]
 
     assert [str(error) for error in unfounded(study(claims=claims))] == [
         "claims[0].where.sender: digt is not defined; did you mean digit?"
@@ -123,6 +126,14 @@ def test_names_that_a_claim_needs_are_checked_before_the_study_runs() -> None:
         ({"measure": "auroc_nearest_low"}, "claims[0].measure: nearest is not defined in detectors; "),
         ({"measure": "error"}, "claims[0].measure: error is not measured; set audit.errors to true"),
         ({"of": "controls", "where": {"sender": "probe"}}, "claims[0].where.sender: probe is not defined; "),
+        ({"measure": "accurcy"}, "claims[0].measure: accurcy is no number of cells; did you mean accuracy?"),
+        (
+            {"of": "networks", "where": {}, "minus": "unstitched"},
+            "claims[0].minus: unstitched is no number of networks; ",
+        ),
+        ({"of": "controls", "measure": "linear_cka_p"}, "claims[0].measure: linear_cka_p is no number of controls; "),
+        ({"where": {"sendr": "digit"}}, "claims[0].where: sendr is no column of cells; did you mean sender"),
+        ({"than": {"index": "linear_cka"}}, "claims[0].than: index is no column of cells; choose from "),
     ],
 )
 def test_a_column_that_the_study_does_not_measure_is_refused_before_it_runs(changes: dict, words: str) -> None:
@@ -131,6 +142,25 @@ def test_a_column_that_the_study_does_not_measure_is_refused_before_it_runs(chan
     (error,) = unfounded(study(claims=[claim(**changes)], controls=controls))
 
     assert str(error).startswith(words)
+
+
+def test_cuts_of_claims_are_those_of_some_network() -> None:
+    claims = [vars(claim(where={"receiver_cut": ["layer1", "layr1"]})), vars(claim(where={"sender_cut": "input"}))]
+
+    (error,) = uncut(study(claims=claims), {"layer1", "layer2"})
+
+    words = "claims[0].where.receiver_cut: layr1 is no cut of these networks; did you mean layer1 or layer2?"
+    assert str(error) == words
+
+
+@pytest.mark.parametrize(
+    "path", sorted((TOP / "studies").glob("*/reports/tables/cells.csv")), ids=lambda x: x.parts[-4]
+)
+def test_the_columns_that_claims_may_name_are_those_that_studies_have(path: Path) -> None:
+    table = pandas.read_csv(path, nrows=2)
+    told = measured(load_params(path.parents[2] / "params.yaml"), "cells")
+
+    assert set(table) <= {*told, *KEYS, "sender_lies"}
 
 
 def test_the_page_says_what_was_found_of_each() -> None:

@@ -145,6 +145,8 @@ def test_a_calibrated_value_is_found_and_counted_beside_the_raw_one():
 
     assert list(cells_of(given)["cka_calibrated"]) == [0.125] * 2
     assert metrics(cells_of(given), ["cka"])["r"]["task"]["cka_calibrated_mean"] == 0.125
+    unlike = cells_of(given).assign(cka=float("nan"))  # as of an input, which no layer is compared with
+    assert "cka_mean" not in metrics(unlike, ["cka"])["r"]["task"]
     assert "cka calibrated, 0 being chance, of 0.12" in " ".join(finding_of(given))
 
 
