@@ -76,11 +76,13 @@ def html(contents: Contents) -> str:
 
 
 def picture(name: str, figure: Figure, svg: bytes) -> Picture:
-    """A figure as the page shows it; words from its docstring."""
+    """A figure as the page shows it; words from its docstring, and what its name says beyond its kind."""
     first, *rest = (inspect.getdoc(type(figure)) or "").split("\n\n")
     alternative = " ".join(first.split())
     caption = tuple(" ".join(paragraph.split()) for paragraph in rest)
-    return Picture(name, figure.heading, alternative, caption, inlined(svg.decode("utf-8"), name, alternative))
+    _, _, label = name.partition("-")
+    heading = f"{figure.heading}: {label}" if label else figure.heading
+    return Picture(name, heading, alternative, caption, inlined(svg.decode("utf-8"), name, alternative))
 
 
 def inlined(svg: str, name: str, alternative: str) -> Markup:

@@ -85,6 +85,15 @@ def whole() -> str:
     return html(contents(pictures=pictures))
 
 
+def test_figures_of_one_kind_are_told_apart_by_their_names():
+    drawn = rendered(LearningCurves(6.0, "log"), example_evidence(), ["svg"])["svg"]
+
+    headings = [
+        picture(name, LearningCurves(6.0, "log"), drawn).heading for name in ("learning_curves", "learning_curves-b")
+    ]
+    assert headings == ["Learning curves", "Learning curves: b"]
+
+
 def test_names_from_a_study_are_text_and_never_markup():
     text = html(contents())
 
