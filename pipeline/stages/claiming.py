@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 from pipeline.controls import CONTROLS
 from pipeline.controls.base import Control
 from pipeline.errors import ParamsError, PipelineError, choices
 from pipeline.figures.base import INPUT
 from pipeline.naming import kind_of
-from pipeline.params import Params
+from pipeline.params import Claim, Params
 from pipeline.published import protocol, read
 from pipeline.ranks import RANKS
 from pipeline.registry import lookup
@@ -39,16 +40,14 @@ def unfounded(params: Params) -> Iterator[PipelineError]:
         for key, column in (("measure", claim.measure), ("minus", claim.minus)):
             if column is not None:
                 yield from _unmeasured(params, f"claims[{number}].{key}", claim.of, column)
-        for part, wanted in (("where", claim.where), ("than", claim.than or {})):
-            for key, values in wanted.items():
-                if key not in (columns := [*_PLACES[claim.of], *measured(params, claim.of)]):
-                    yield ParamsError(
-                        f"claims[{number}].{part}: {key} is no column of {claim.of}; {choices(key, columns)}"
-                    )
-                for value in values if isinstance(values, list) else [values]:
-                    if key in known_here and value not in known_here[key]:
-                        known = choices(str(value), map(str, known_here[key]))
-                        yield ParamsError(f"claims[{number}].{part}.{key}: {value} is not defined; {known}")
+        columns = [*_PLACES[claim.of], *measured(params, claim.of)]
+        for place, key, values in _chosen(number, claim):
+            if key not in columns:
+                yield ParamsError(f"{place}: {key} is no column of {claim.of}; {choices(key, columns)}")
+            for value in values if key in known_here else ():
+                if value not in known_here[key]:
+                    known = choices(str(value), map(str, known_here[key]))
+                    yield ParamsError(f"{place}.{key}: {value} is not defined; {known}")
     if params.published is not None:
         try:
             read(params.root, params.published)
@@ -61,13 +60,19 @@ def uncut(params: Params, cuts: Collection[str]) -> Iterator[PipelineError]:
     """What claims say of cells at cuts that no network has."""
     known = [*cuts, INPUT]
     for number, claim in enumerate(params.claims):
-        for part, wanted in (("where", claim.where), ("than", claim.than or {})):
-            for key in ("sender_cut", "receiver_cut") if claim.of in ("cells", "controls") else ():
-                values = wanted.get(key, [])
-                for value in values if isinstance(values, list) else [values]:
-                    if value not in known:
-                        where = f"claims[{number}].{part}.{key}"
-                        yield ParamsError(f"{where}: {value} is no cut of these networks; {choices(str(value), known)}")
+        for place, key, values in _chosen(number, claim) if claim.of in ("cells", "controls") else ():
+            for value in values if key in ("sender_cut", "receiver_cut") else ():
+                if value not in known:
+                    yield ParamsError(
+                        f"{place}.{key}: {value} is no cut of these networks; {choices(str(value), known)}"
+                    )
+
+
+def _chosen(number: int, claim: Claim) -> Iterator[tuple[str, str, list[Any]]]:
+    """Of its rows, and of those that it holds them against: the place in params, the column, and the values there."""
+    for part, wanted in (("where", claim.where), ("than", claim.than or {})):
+        for key, values in wanted.items():
+            yield f"claims[{number}].{part}", key, values if isinstance(values, list) else [values]
 
 
 def _stitched_controls(params: Params) -> Iterator[str]:
