@@ -91,7 +91,8 @@ def measured(params: Params, of: str) -> list[str]:
     scores = [score.format(name) for name in params.detectors for score in _SCORES]
     ranks = [f"{whose}{name}" for name in params.ranks for whose in ("", "receiver_")]
     errors = ["error", *(f"error_{name}" for name in params.objectives)] if params.audit.errors else []
-    controls = [name for name in params.controls if of == "cells" or name not in _stitched_controls(params)]
+    rows = [] if of == "cells" else list(_stitched_controls(params))  # of controls those that are stitched are rows
+    controls = [name for name in params.controls if name not in rows]
     samples = [f"{name}samples" for name in ("", "unstitched_", "own_", *(f"{name}_" for name in controls))]
     return [*_NUMBERS, *controls, *ranks, *scores, *errors, *samples, *(indices if of == "cells" else ())]
 

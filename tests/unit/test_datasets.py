@@ -27,7 +27,6 @@ from pipeline.datasets.cifar10 import CIFAR10
 from pipeline.datasets.colour_digits import COLOURS, ColourDigits, Scheme, grey, spread_colours
 from pipeline.datasets.digits import Digits
 from pipeline.datasets.fashion_mnist import FashionMNIST
-from pipeline.datasets.files import FOUND
 from pipeline.datasets.grouped_labels import GroupedLabels
 from pipeline.datasets.image_array import ImageArray
 from pipeline.datasets.image_folder import ImageFolder
@@ -730,7 +729,10 @@ def test_a_missing_published_file_is_named_when_the_download_fails(
 
     with pytest.raises(DataError) as caught:
         MNIST("official", None).load(tmp_path, "train", seed=0)
-    assert str(caught.value) == (f"{wanted}: no such file, and the download failed (<urlopen error no route>); {FOUND}")
+    assert str(caught.value) == (
+        f"{wanted}: no such file, and the download failed (<urlopen error no route>); put it there, or name the folder "
+        "that has it in BACKSTITCH_DATA_ROOT or data.root"
+    )
     assert [path for path in tmp_path.rglob("*") if path.is_file() or path.name.startswith("tmp")] == []
 
 
