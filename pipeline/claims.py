@@ -13,6 +13,7 @@ from pipeline.page import Format, Table
 from pipeline.params import Claim
 
 HELD = ["says", "place", "outcome", "of", "measured", "low", "high", "wanted", "rows", "seeds", "seeds_bearing_out"]
+DIGITS = 12  # of what is held against a bound: 0.925 − 0.945 is not above −0.02, whatever its last bits
 BORNE_OUT, NOT, UNDECIDED = "borne out", "not borne out", "undecided"
 
 
@@ -87,7 +88,8 @@ def _chosen(place: str, of: str, table: DataFrame, wanted: Mapping[str, Any]) ->
 
 def _statistic(claim: Claim, rows: DataFrame, others: DataFrame | None) -> float:
     value = _taken(claim, rows)
-    return value if others is None else value - _taken(claim, others)
+    found = value if others is None else value - _taken(claim, others)
+    return round(found, DIGITS)
 
 
 def _taken(claim: Claim, rows: DataFrame) -> float:

@@ -69,6 +69,15 @@ def test_a_claim_is_on_means_over_seeds_and_counts_the_seeds_that_bear_it_out(
     assert (row["outcome"], row["seeds_bearing_out"], row["seeds"]) == (outcome, seeds, 2)
 
 
+def test_rounding_bears_nothing_out() -> None:
+    cells = DataFrame([{"receiver": "digit", "seed": 0, "accuracy": 0.925, "unstitched": 0.945}])
+    assert 0.925 - 0.945 > -0.02
+
+    (row,) = held([claim(minus="unstitched", above=-0.02)], {"cells": cells}).to_dict("records")
+
+    assert (row["outcome"], row["measured"]) == (NOT, -0.02)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
