@@ -185,14 +185,14 @@ def scores() -> Figure:
 
 
 def separations() -> DataFrame:
-    """By mode and detector: the least AUROC there is, and how often those that know nothing have the higher one."""
+    """By receiver and detector: the least AUROC there is, and how often those that know nothing have the higher one."""
     rows = []
-    for mode, study in MODES.items():
+    for told, study in RECEIVERS.items():
         found = knowing(study)
         for name in DETECTORS:
             column = f"auroc_{name}"
             parts = [separation(found, column, knew) for knew in ("never saw one", "noise")]
-            rows.append([mode, words(name), len(found), f"{series(found, column).min():.4f}", *parts])
+            rows.append([told, words(name), len(found), f"{series(found, column).min():.4f}", *parts])
     return DataFrame(rows, columns=["BatchNorms", "detector", "cells", "least", "never saw a digit", "noise"])
 
 
