@@ -33,6 +33,7 @@ FEWER = {
     "stitched, both by their own": "batchnorm-wide-eval",
     "stitched, sender recalibrated": "batchnorm-wide-recalibrated",
     "stitched, and receiver by batches": "batchnorm-wide-receiver",
+    "stitched, both by batches": "batchnorm-wide-batch",
 }
 ALIKE = {"ViT-Ti": "balogh2025-vit-laptop", "ResNet-18": "balogh2025-resnet-laptop"}  # networks that differ by chance
 WAYS = {"task": "for the task", "direct": "directly"}
