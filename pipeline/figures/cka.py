@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Drawing
 from pandas import DataFrame
 
 from pipeline.figures.base import Evidence, Figure, check_width, measured
-from pipeline.figures.maps import Layer, Names, frames, name_layers
+from pipeline.figures.maps import Layer, Names, frames, leftmost, name_layers
 from pipeline.figures.style import words
 from pipeline.figures.tables import distinct, where
 
@@ -45,7 +45,7 @@ class CKA(Figure):
         for axes, seed in zip(maps, seeds, strict=True):
             axes.imshow(_matrix(rows, layers, seeds[0], seed), vmin=0, vmax=1, cmap="cividis")
             axes.set_title(f"seed {seeds[0]} (down) by seed {seed} (across)")
-            name_layers(axes, layers, layers, names, left=axes is maps[0])
+            name_layers(axes, layers, layers, names, left=axes in leftmost(maps))
         drawing.colorbar(maps[0].images[0], cax=beside, label=f"{words(measure)} on {words(evidence.data)}")
         beside.spines[:].set_visible(False)
         return drawing

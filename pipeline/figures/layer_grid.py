@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Drawing
 from pandas import DataFrame
 
 from pipeline.figures.base import Evidence, Figure, check_width, measured
-from pipeline.figures.maps import Layer, Names, frames, name_layers
+from pipeline.figures.maps import Layer, Names, frames, leftmost, name_layers
 from pipeline.figures.style import words
 from pipeline.figures.tables import distinct, summarised, where
 
@@ -50,7 +50,7 @@ class LayerGrid(Figure):
         for axes, objective, matrix in zip(maps, objectives, values, strict=True):
             axes.imshow(matrix, vmin=low, vmax=high, cmap="cividis", aspect="auto")
             axes.set_title(words(objective))
-            name_layers(axes, down, across, names, left=axes is maps[0])
+            name_layers(axes, down, across, names, left=axes in leftmost(maps))
         drawing.colorbar(maps[0].images[0], cax=beside, label=words(self.measure))
         beside.spines[:].set_visible(False)
         return drawing

@@ -1,5 +1,6 @@
 """Heat maps of layers: networks as blocks, their layers from first to last."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from pipeline.figures.style import PAPER, words
 _LARGEST, _SMALLEST = 6.5, 4.5
 # Inches: a network's name, between the maps, all of the bar, and above the maps.
 _NAME, _GAP, _BAR, _TOP = 0.24, 0.22, 0.75, 0.3
+_ABREAST = 3  # maps at most, or networks' names run into each other
 
 Layer = tuple[str, str]  # model, cut
 
@@ -21,27 +23,39 @@ class Names:
     """How large the names of layers are, and how much room they take; none where there is too little."""
 
     def __init__(self, width: float, maps: int, down: Sequence[Layer], across: Sequence[Layer]) -> None:
-        size = min(_LARGEST, 72 * (width / maps - 1) / len(across) * 0.8)
+        size = min(_LARGEST, 72 * (width / _columns(maps) - 1) / len(across) * 0.8)
         self.size = size if size >= _SMALLEST else 0.0
         self.inches = max(len(cut) for _, cut in (*down, *across)) * self.size * 0.64 / 72 + 0.05
 
 
 def frames(width: float, maps: int, names: Names, height: float = 1.0) -> tuple[Drawing, list[Axes], Axes]:
-    """An empty drawing, the axes of its maps, `height` times as high as wide, and those of the bar beside them.
+    """An empty drawing, the axes of its maps, `height` times as high as wide, and those of the bar beside the first.
 
     Placed by hand: Matplotlib's own layout does not settle with two rows of names on one axis.
     """
+    columns = _columns(maps)
     left = names.inches + _NAME
-    side = (width - left - _BAR - _GAP * (maps - 1)) / maps
+    side = (width - left - _BAR - _GAP * (columns - 1)) / columns
     up = side * height
-    whole = _TOP + up + left
+    row = _TOP + up + left
+    whole = row * math.ceil(maps / columns)
     drawing = Drawing(figsize=(width, whole))
 
     def place(x: float, y: float, across: float, up: float) -> Axes:
         return drawing.add_axes((x / width, y / whole, across / width, up / whole))
 
-    found = [place(left + i * (side + _GAP), left, side, up) for i in range(maps)]
-    return drawing, found, place(width - _BAR + 0.12, left + up * 0.15, 0.11, up * 0.7)
+    lowest = whole - row + left  # of the first row
+    found = [place(left + i % columns * (side + _GAP), lowest - i // columns * row, side, up) for i in range(maps)]
+    return drawing, found, place(width - _BAR + 0.12, lowest + up * 0.15, 0.11, up * 0.7)
+
+
+def leftmost(maps: Sequence[Axes]) -> Sequence[Axes]:
+    """The first of each row."""
+    return maps[:: _columns(len(maps))]
+
+
+def _columns(maps: int) -> int:
+    return math.ceil(maps / math.ceil(maps / _ABREAST))
 
 
 def name_layers(axes: Axes, down: Sequence[Layer], across: Sequence[Layer], names: Names, left: bool) -> None:

@@ -224,6 +224,18 @@ def test_the_grid_shows_each_cell_where_its_names_say(evidence: Evidence):
     assert [title(axes) for axes in drawing.axes[:2]] == ["task", "direct"]
 
 
+def test_more_maps_than_names_have_room_for_go_into_rows(evidence: Evidence):
+    task = where(evidence.cells, objective="task")
+    four = pandas.concat([task.assign(objective=name) for name in ("task", "direct", "match", "match-free")])
+    *maps, bar = figure("layer_grid").draw(replace(evidence, cells=four)).axes
+    places = [axes.get_position() for axes in maps]
+
+    assert [place.x0 == places[0].x0 for place in places] == [True, False, True, False]
+    assert places[0].y0 == places[1].y0 > places[2].y1
+    assert [any(label.get_text() for label in axes.get_yticklabels()) for axes in maps] == [True, False, True, False]
+    assert places[0].y0 < bar.get_position().y0 < bar.get_position().y1 < places[0].y1
+
+
 def test_the_grid_of_accuracies_goes_up_to_the_tenth_above_the_highest(evidence: Evidence):
     image = figure("layer_grid").draw(replace(evidence, cells=evidence.cells.assign(value=0.43))).axes[0].images[0]
 
