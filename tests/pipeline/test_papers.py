@@ -163,7 +163,8 @@ def test_what_the_task_teaches_is_far_from_what_is_expected_as_hernandez_et_al_f
 def test_networks_that_differ_by_chance_stitch_and_random_ones_do_not_as_bansal_et_al_find() -> None:
     """At the last cut; at the first, whatever is random does as well.
 
-    The paper says so of all layers; between these two stitches of few steps lose what the laptop study tells.
+    The paper says so of all layers. At those between, stitches of few steps fall short: the laptop study tells by how
+    much.
     """
 
     def change(document: Document) -> None:
