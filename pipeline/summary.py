@@ -26,7 +26,7 @@ def metrics(cells: DataFrame, indices: Iterable[str]) -> dict[str, dict[str, dic
                 f"{measure}_mean": series(rows, measure).mean()
                 for index in indices
                 for measure in (index, calibrated(index))
-                if measure in rows and series(rows, measure).notna().any()  # nothing is similar to an input
+                if defined(rows, measure)  # nothing is similar to an input
             },
         }
         rounded = {name: round(float(cast(float, number)), _DIGITS) for name, number in numbers.items()}
@@ -150,7 +150,11 @@ def _besides(good: DataFrame, ranks: Iterable[str], indices: Iterable[str], dete
         return
     ratios = {rank: series(others, rank) / series(others, f"receiver_{rank}") for rank in ranks}
     said = [f"{_range(ratio)} times the receiver’s own {words(rank)} rank" for rank, ratio in ratios.items()]
-    said += [f"{words(index)} of {_range(series(others, index))} between the two layers" for index in indices]
+    said += [
+        f"{words(index)} of {_range(series(others, index))} between the two layers"
+        for index in indices
+        if defined(others, index)
+    ]
     said += [
         f"{words(index)} calibrated, 0 being chance, of {_range(series(others, calibrated(index)))}"
         for index in indices

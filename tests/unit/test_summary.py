@@ -110,6 +110,16 @@ def test_a_cell_into_the_receivers_input_lies_later_and_has_no_layer_to_be_simil
     assert cutting.INPUT == INPUT
 
 
+def test_no_similarity_is_told_of_working_cells_that_have_none() -> None:
+    """As of stitches into a network's input, which no layer is compared with."""
+    swap = {"receiver_cut": INPUT}
+    given = evidence({"s": 0.95})
+    _, told, _ = finding_of(replace(given, cells=given.cells.assign(**swap), audits=given.audits.assign(**swap)))
+
+    assert "k rank (each lowest" in told
+    assert "cka" not in told
+
+
 def test_controls_have_cells_of_their_own_with_what_they_are_held_against() -> None:
     given = evidence({"s": 0.95})
     swap = {"sender": "noise"}
