@@ -29,7 +29,7 @@ class Names:
 
 
 def frames(width: float, maps: int, names: Names, height: float = 1.0) -> tuple[Drawing, list[Axes], Axes]:
-    """An empty drawing, the axes of its maps, `height` times as high as wide, and those of the bar beside the first row.
+    """An empty drawing, the axes of its maps, `height` times as high as wide, and those of the first row’s bar.
 
     Placed by hand: Matplotlib's own layout does not settle with two rows of names on one axis.
     """
